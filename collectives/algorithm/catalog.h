@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/algorithm/algorithm.h"
+
+namespace allring {
+
+/// All rows of a kind, in order of preference at equal cost.
+std::span<const Algorithm> algorithms(CollectiveKind kind);
+
+/// What the option ALGORITHM forces: "ring" (every kind that has such a row) or
+/// "allreduce=ring,allgather=ring".
+class ForcedAlgorithms {
+ public:
+  /// @return kInvalidArgument for an unknown kind or name; the message lists what there is.
+  static Result<ForcedAlgorithms> parse(std::string_view text);
+  /// Empty when nothing is forced.
+  std::string_view name(CollectiveKind kind) const;
+
+ private:
+  std::vector<std::pair<CollectiveKind, std::string>> forced_;
+};
+
+/// The row that runs `args` on `group`: the forced one if it supports the case (else one warning
+/// per process and the next best), otherwise the supporting row of least cost. There is one for every valid
+/// argument. Equal on all ranks.
+const Algorithm& choose(const CollectiveArgs& args, Group& group, const ForcedAlgorithms& forced);
+
+}  // namespace allring

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "collectives/algorithm/catalog.h"
+#include "collectives/transport/group.h"
+
+namespace allring {
+
+/// A group and the catalog: the collectives, as runtime and benchmarks call them. Every method blocks
+/// the caller until its own part is done, must be called by all ranks of the group in the same order
+/// with matching arguments (see CollectiveArgs), and fails with kPeerLost, kTimedOut or the abort
+/// reason. Counts are elements. Thread-compatible, except abort().
+class Communicator {
+ public:
+  Communicator(Group& group, ForcedAlgorithms forced);
+
+  Group& group() { return group_; }
+
+  /// output[i] = finish(op over ranks of input[i]); input == output is in place.
+  Status allreduce(const void* input, void* output, std::size_t count, const Reduction& reduction,
+                   Deadline deadline);
+  /// Rank r gets elements counts[0]+..+counts[r-1] and following of the reduced vector.
+  Status reduce_scatter(const void* input, void* output, std::span<const std::size_t> counts,
+                        const Reduction& reduction, Deadline deadline);
+  /// Rank r contributes counts[r] elements; everyone gets all, in rank order.
+  Status allgather(const void* input, void* output, std::span<const std::size_t> counts,
+                   DataType dtype, Deadline deadline);
+  /// Everyone gets root's `count` elements.
+  Status broadcast(void* buffer, std::size_t count, DataType dtype, Rank root, Deadline deadline);
+  /// send_counts[r] elements go to rank r, recv_counts[r] come from it, both in rank order.
+  Status alltoall(const void* input, void* output, std::span<const std::size_t> send_counts,
+                  std::span<const std::size_t> recv_counts, DataType dtype, Deadline deadline);
+  /// Returns on no rank before all ranks have called it.
+  Status barrier(Deadline deadline);
+
+  void abort(Status reason) noexcept { group_.abort(std::move(reason)); }
+
+ private:
+  Status run(const CollectiveArgs& args, Deadline deadline);
+
+  Group& group_;
+  ForcedAlgorithms forced_;
+};
+
+}  // namespace allring

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+
+#include "collectives/schedule/topology.h"
+#include "collectives/transport/host_memory.h"
+#include "collectives/transport/transport.h"
+
+namespace allring {
+
+/// The ranks that take part in a collective, and what they can move bytes with: what an algorithm
+/// gets. All members of a group run the same collectives in the same order, on one thread each.
+/// Thread-compatible, except abort().
+class Group {
+ public:
+  /// @param transport reaches every rank of the group; not owned.
+  /// @param host_memory shared by all ranks of the group, or null; not owned.
+  Group(Topology topology, Transport& transport, HostMemory* host_memory);
+  ~Group();
+
+  Rank rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
+  Transport& transport() { return *transport_; }
+  /// Null unless all ranks of this group share memory.
+  HostMemory* host_memory() { return host_memory_; }
+  const Topology& topology() const { return topology_; }
+
+  /// Gives the groups of a hierarchy: `local`, the ranks on this host (with their shared memory, if
+  /// they have it), and `cross`, the ranks with the same local_rank on all hosts. Both use this group's
+  /// transport, with their own numbering. Null members when topology().homogeneous() is false
+  /// or there is one host only.
+  void set_hierarchy(std::unique_ptr<Group> local, std::unique_ptr<Group> cross);
+  Group* local() { return local_.get(); }
+  Group* cross() { return cross_.get(); }
+
+  /// A tag for the next message exchange; equal on all ranks as they call it equally often.
+  Tag next_tag() { return ++tag_; }
+
+  /// Fails pending and later operations of the group and its subgroups. Thread-safe.
+  void abort(Status reason) noexcept;
+
+ private:
+  Topology topology_;
+  Transport* transport_;
+  HostMemory* host_memory_;
+  std::unique_ptr<Group> local_;
+  std::unique_ptr<Group> cross_;
+  std::unique_ptr<Transport> owned_transport_;  // a subgroup's view of its parent's transport
+  Tag tag_ = 0;
+
+  friend std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& members,
+                                              HostMemory* host_memory);
+};
+
+/// The group of `members` (ranks of parent, ascending, containing parent.rank()), which shares the
+/// parent's transport and therefore its thread. Member i gets rank i.
+std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& members,
+                                     HostMemory* host_memory);
+
+/// Builds local and cross subgroups where the topology allows and hands them to `group`.
+/// @param local_memory shared by the ranks of this host, or null; not owned.
+void build_hierarchy(Group& group, HostMemory* local_memory);
+
+}  // namespace allring
