@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "collectives/base/clock.h"
+#include "collectives/base/status.h"
+#include "collectives/transport/socket.h"
+
+namespace allring {
+
+/// Memory that processes of one host share: a memfd, mapped. It has no name in any file system, so
+/// nothing is left when the last process that maps it ends, however it ends, and the size of
+/// /dev/shm does not matter. Its pages are reserved when it is made, and its size is sealed, so
+/// touching it never raises SIGBUS. Thread-compatible.
+class Segment {
+ public:
+  /// Zeroed memory. `bytes` is rounded up to a multiple of 4096. Mappings of one process lie at
+  /// distances that are not large powers of two, which some processors' caches confuse.
+  /// @return kOutOfMemory saying how much was wanted and what the limit is: free memory, the
+  ///         control group's limit, RLIMIT_FSIZE, RLIMIT_AS or descriptors; kUnsupported where the
+  ///         system has no memfd.
+  static Result<std::shared_ptr<Segment>> create(std::size_t bytes);
+
+  /// Maps what another process created. @return kInvalidArgument unless `memory` is a memfd of this
+  /// size whose size is sealed.
+  static Result<std::shared_ptr<Segment>> attach(Fd memory, std::size_t bytes);
+
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
+  std::span<std::byte> bytes() const { return bytes_; }
+  int fd() const { return fd_.get(); }
+  /// Closes the descriptor once nobody needs it any more; the mapping stays.
+  void close_fd() { fd_.reset(); }
+
+ private:
+  Segment(Fd fd, std::span<std::byte> bytes) : fd_(std::move(fd)), bytes_(bytes) {}
+
+  Fd fd_;
+  std::span<std::byte> bytes_;
+};
+
+/// Passes `segment` to the process at the other end of a unix socket, which calls
+/// receive_segment().
+Status send_segment(int socket, const Segment& segment, Deadline deadline, int cancel_fd = -1);
+Result<std::shared_ptr<Segment>> receive_segment(int socket, Deadline deadline, int cancel_fd = -1);
+
+}  // namespace allring
