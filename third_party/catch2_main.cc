@@ -1,8 +1,10 @@
 // main() of every C++ test: Catch2's console output, plus what Bazel and whoever replays a failure
-// need. Bazel names a file in XML_OUTPUT_FILE; the results go there as JUnit XML, one <testcase> per
-// test case, which is how tools/test counts them.
+// need. Bazel names a file in XML_OUTPUT_FILE; the results go there as JUnit XML, one <testcase>
+// per test case, which is how tools/test counts them.
 
 #define CATCH_CONFIG_RUNNER
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -109,6 +111,16 @@ class JunitListener : public Catch::TestEventListenerBase {
 
 CATCH_REGISTER_LISTENER(JunitListener)
 
+// A test that calls exit() would otherwise pass without the cases after it.
+pid_t test_process = 0;
+bool finished = false;
+
+void refuse_early_exit() {
+  if (finished || getpid() != test_process) return;
+  std::fprintf(stderr, "exit() was called before the tests were through\n");
+  std::_Exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -116,11 +128,14 @@ int main(int argc, char** argv) {
   // Bazel counts this up under --runs_per_test, so that repeated runs try different seeds.
   const char* bazel_seed = std::getenv("TEST_RANDOM_SEED");
   session.configData().rngSeed =
-      bazel_seed == nullptr ? 1u
-                            : static_cast<unsigned>(std::strtoul(bazel_seed, nullptr, 10));
+      bazel_seed == nullptr ? 1u : static_cast<unsigned>(std::strtoul(bazel_seed, nullptr, 10));
   if (const int error = session.applyCommandLine(argc, argv); error != 0) return error;
   const unsigned seed = session.configData().rngSeed;
   std::printf("seed %u; replay with --rng-seed %u\n", seed, seed);
   std::fflush(stdout);
-  return session.run();
+  test_process = getpid();
+  std::atexit(refuse_early_exit);
+  const int failed = session.run();
+  finished = true;
+  return failed;
 }
