@@ -1,0 +1,21 @@
+// For AVX-512 F, BW, VL and DQ (x86-64-v4).
+#include <immintrin.h>
+
+#include "collectives/kernels/kernel_table.h"
+
+#define ALLRING_VECTOR_BYTES 64
+#define ALLRING_SIMD 2
+#define ALLRING_KERNEL_TABLE kAvx512Kernels
+
+namespace allring::kernels {
+namespace {
+#include "collectives/kernels/loops/convert.inc"
+#include "collectives/kernels/loops/element.inc"
+#include "collectives/kernels/loops/finish.inc"
+#include "collectives/kernels/loops/half_avx512.inc"
+#include "collectives/kernels/loops/op.inc"
+#include "collectives/kernels/loops/reduce.inc"
+#include "collectives/kernels/loops/vector.inc"
+}  // namespace
+#include "collectives/kernels/loops/table.inc"
+}  // namespace allring::kernels
