@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "collectives/schedule/topology.h"
 #include "collectives/transport/host_memory.h"
@@ -26,15 +29,21 @@ class Group {
   const Topology& topology() const { return topology_; }
 
   /// Gives the groups of a hierarchy: `local`, the ranks on this host (with their shared memory, if
-  /// they have it), and `cross`, the ranks with the same local_rank on all hosts. Both use this group's
-  /// transport, with their own numbering. Null members when topology().homogeneous() is false
-  /// or there is one host only.
+  /// they have it), and `cross`, the ranks with the same local_rank on all hosts. Both use this
+  /// group's transport, with their own numbering. Null members when topology().homogeneous() is
+  /// false or there is one host only.
   void set_hierarchy(std::unique_ptr<Group> local, std::unique_ptr<Group> cross);
   Group* local() { return local_.get(); }
   Group* cross() { return cross_.get(); }
 
   /// A tag for the next message exchange; equal on all ranks as they call it equally often.
   Tag next_tag() { return ++tag_; }
+
+  /// Working memory of an algorithm, aligned to 4096, with undefined content; valid until the next
+  /// call. Kept and only ever grown, so that a large collective does not fault fresh pages each
+  /// time.
+  /// @return kOutOfMemory.
+  Result<std::span<std::byte>> scratch(std::size_t bytes);
 
   /// Fails pending and later operations of the group and its subgroups. Thread-safe.
   void abort(Status reason) noexcept;
@@ -47,6 +56,11 @@ class Group {
   std::unique_ptr<Group> cross_;
   std::unique_ptr<Transport> owned_transport_;  // a subgroup's view of its parent's transport
   Tag tag_ = 0;
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  std::unique_ptr<std::byte, Free> scratch_;
+  std::size_t scratch_bytes_ = 0;
 
   friend std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& members,
                                               HostMemory* host_memory);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "collectives/base/clock.h"
 #include "collectives/base/status.h"
@@ -19,7 +20,7 @@ struct WaitPolicy {
 
   /// From the affinity mask of this process and the number of ranks on the host: spin about
   /// 50 us when there is a core for each rank, else yield at once. `mode` is the option WAIT:
-  /// "auto", "spin", "yield" or "block".
+  /// "auto", "spin", "yield" or "block". Takes about 50 us: it measures the pause instruction.
   static WaitPolicy choose(int ranks_on_host, std::string_view mode = "auto");
 };
 
@@ -38,7 +39,7 @@ class HostMemory {
 
   struct Shape {
     int ranks = 1;
-    int buffers = 3;  ///< slots per rank: depth of the pipeline
+    int buffers = 3;                      ///< slots per rank, at least 3: depth of the pipeline
     std::size_t slot_bytes = 256 * 1024;  ///< multiple of 4096
     std::size_t bytes() const;
   };
@@ -68,19 +69,25 @@ class HostMemory {
   template <typename Ready>
   Status wait_until(Ready&& ready, Rank awaited, Deadline deadline);
 
-  /// Sequence numbers of this rank's own progress, one per flag line; algorithms advance them.
-  std::uint32_t& sequence(int line) { return sequence_[line]; }
+  /// Counters of this rank's own progress, private to it; algorithms advance them
+  /// (algorithm/slot_protocol.h says which is which). The low 32 bits of one are what post() shows.
+  std::uint64_t& sequence(int index) { return sequence_[index]; }
 
+  /// Makes every pending and later wait of this rank fail with `reason`, a sleeping one within
+  /// about 10 ms. The first reason stays. Thread-safe.
   void abort(Status reason) noexcept;
 
  private:
   struct Flag;
   struct Turn {
-    int count = 0;
+    std::uint64_t count = 0;
   };
-  Flag* flag(int line, Rank owner) const;
+  Flag& flag(int line, Rank owner) const;
   /// One turn of waiting on something that is not a flag: spins, yields, then sleeps briefly.
   Status pause(Turn& turn, Rank awaited, Deadline deadline);
+  /// Sleeps until the flag changes, for 10 ms at most.
+  void sleep_on(Flag& flag, std::uint32_t awaited_value, Deadline deadline);
+  /// Why waiting must end, or ok.
   Status failure(Rank awaited, Deadline deadline) const;
 
   Shape shape_;
@@ -88,7 +95,9 @@ class HostMemory {
   std::span<std::byte> memory_;
   std::shared_ptr<void> owner_;
   WaitPolicy policy_;
-  std::uint32_t sequence_[kFlagLines] = {};
+  bool can_fence_sleepers_;
+  std::uint64_t sequence_[kFlagLines] = {};
+  std::atomic<bool> abort_claimed_{false};
   std::atomic<bool> aborted_{false};
   std::shared_ptr<const Status> reason_;  // written once, before aborted_ is set
 };
