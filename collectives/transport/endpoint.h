@@ -98,7 +98,7 @@ class Endpoint {
   Status listen();
   Status listen_network();
   void serve();
-  void admit(int listener, std::vector<Pending>* pending);
+  Status admit(int listener, std::vector<Pending>* pending);
   void advance(std::vector<Pending>* pending);
   void file(const Hello& hello, Fd connection);
   std::string check(const Hello& hello) const;

@@ -74,7 +74,7 @@ class ServerHandshake {
   Result<bool> read_message(std::size_t bytes);
   Result<bool> write_message(std::size_t bytes);
   Status take_greeting();
-  Status take_proof();
+  void take_proof();
 
   int fd_;
   std::string secret_;
