@@ -89,6 +89,10 @@ class Endpoint {
   /// Makes every pending and later operation fail with `reason` and closes what was not taken. The
   /// first reason stays. Connections that were taken are not touched.
   void abort(Status reason) noexcept;
+  /// Readable from abort() on: a `cancel_fd` for socket.h.
+  int abort_fd() const { return abort_event_.get(); }
+  /// What abort() was given, or ok.
+  Status abort_reason() const;
 
  private:
   struct Pending;
@@ -105,7 +109,6 @@ class Endpoint {
   Result<Fd> connect_address(const PeerInfo& peer, const Hello& hello, const TcpAddress* address,
                              Deadline deadline);
   Result<Fd> connect_network(const PeerInfo& peer, const Hello& hello, Deadline deadline);
-  Status abort_reason() const;
 
   Settings settings_;
   PeerInfo info_;

@@ -22,14 +22,14 @@ struct Offer {
 /// One byte: how a rank got on, and at the end whether all use the memory.
 enum class Answer : std::uint8_t { kNo = 0, kYes = 1 };
 
-Status send_answer(int socket, Answer answer, Deadline deadline) {
-  return write_full(socket, std::as_bytes(std::span(&answer, 1)), deadline);
+Status send_answer(int socket, Answer answer, Deadline deadline, int cancel_fd) {
+  return write_full(socket, std::as_bytes(std::span(&answer, 1)), deadline, cancel_fd);
 }
 
-Result<Answer> receive_answer(int socket, Deadline deadline) {
+Result<Answer> receive_answer(int socket, Deadline deadline, int cancel_fd) {
   Answer answer = Answer::kNo;
   ALLRING_RETURN_IF_ERROR(
-      read_full(socket, std::as_writable_bytes(std::span(&answer, 1)), deadline));
+      read_full(socket, std::as_writable_bytes(std::span(&answer, 1)), deadline, cancel_fd));
   return answer;
 }
 
@@ -99,13 +99,13 @@ class Sharing {
     for (std::size_t i = 1; i < members_.size(); ++i) {
       ALLRING_ASSIGN_OR_RETURN(Fd socket, endpoint_.connect(members_[i], channel_, deadline_));
       const Offer offer{segment != nullptr ? segment->bytes().size() : 0, shape_.slot_bytes};
-      ALLRING_RETURN_IF_ERROR(
-          about(members_[i], send_with_fd(socket.get(), std::as_bytes(std::span(&offer, 1)),
-                                          segment != nullptr ? segment->fd() : -1, deadline_)));
+      ALLRING_RETURN_IF_ERROR(about(
+          members_[i], send_with_fd(socket.get(), std::as_bytes(std::span(&offer, 1)),
+                                    segment != nullptr ? segment->fd() : -1, deadline_, cancel())));
       sockets.push_back(std::move(socket));
     }
     for (std::size_t i = 0; i < sockets.size(); ++i) {
-      const Result<Answer> answer = receive_answer(sockets[i].get(), deadline_);
+      const Result<Answer> answer = receive_answer(sockets[i].get(), deadline_, cancel());
       ALLRING_RETURN_IF_ERROR(about(members_[i + 1], answer.status()));
       if (*answer == Answer::kNo && reason->empty()) {
         *reason = endpoint_.peer(members_[i + 1]).describe() + " cannot map it";
@@ -114,7 +114,7 @@ class Sharing {
     const Answer verdict = reason->empty() ? Answer::kYes : Answer::kNo;
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       ALLRING_RETURN_IF_ERROR(
-          about(members_[i + 1], send_answer(sockets[i].get(), verdict, deadline_)));
+          about(members_[i + 1], send_answer(sockets[i].get(), verdict, deadline_, cancel())));
     }
     return {};
   }
@@ -123,7 +123,7 @@ class Sharing {
     Offer offer;
     ALLRING_ASSIGN_OR_RETURN(
         Fd memory,
-        receive_with_fd(socket, std::as_writable_bytes(std::span(&offer, 1)), deadline_));
+        receive_with_fd(socket, std::as_writable_bytes(std::span(&offer, 1)), deadline_, cancel()));
     shape_.slot_bytes = offer.slot_bytes;
     std::shared_ptr<Segment> segment;
     if (memory) {
@@ -135,8 +135,9 @@ class Sharing {
                                                         << attached.status().message());
       }
     }
-    ALLRING_RETURN_IF_ERROR(send_answer(socket, segment ? Answer::kYes : Answer::kNo, deadline_));
-    ALLRING_ASSIGN_OR_RETURN(const Answer verdict, receive_answer(socket, deadline_));
+    ALLRING_RETURN_IF_ERROR(
+        send_answer(socket, segment ? Answer::kYes : Answer::kNo, deadline_, cancel()));
+    ALLRING_ASSIGN_OR_RETURN(const Answer verdict, receive_answer(socket, deadline_, cancel()));
     if (verdict == Answer::kNo) segment.reset();
     return segment;
   }
@@ -144,11 +145,14 @@ class Sharing {
   /// `status` with the peer that it is about.
   Status about(Rank peer, Status status) const {
     if (status.ok()) return status;
+    ALLRING_RETURN_IF_ERROR(endpoint_.abort_reason());
     const std::string message =
         endpoint_.peer(peer).describe() + " while sharing memory: " + status.message();
     if (status.code() == StatusCode::kPeerLost) return Status::peer_lost(peer, message);
     return Status(status.code(), message);
   }
+
+  int cancel() const { return endpoint_.abort_fd(); }
 
   Endpoint& endpoint_;
   std::uint32_t channel_;
