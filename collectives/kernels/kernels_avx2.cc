@@ -13,12 +13,12 @@ namespace {
 // Each builds on those before it.
 // clang-format off
 #include "collectives/kernels/loops/vector.inc"
-#include "collectives/kernels/loops/half_avx2.inc"
-#include "collectives/kernels/loops/element.inc"
 #include "collectives/kernels/loops/op.inc"
 #include "collectives/kernels/loops/finish.inc"
+#include "collectives/kernels/loops/element.inc"
+#include "collectives/kernels/loops/bfloat16.inc"
+#include "collectives/kernels/loops/float16_f16c.inc"
 #include "collectives/kernels/loops/reduce.inc"
-#include "collectives/kernels/loops/convert.inc"
 // clang-format on
 }  // namespace
 #include "collectives/kernels/loops/table.inc"
