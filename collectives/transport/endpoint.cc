@@ -221,7 +221,7 @@ void Endpoint::file(const Hello& hello, Fd connection) {
   if (watcher != watchers_.end()) signal_event(watcher->second);
 }
 
-Result<Fd> Endpoint::connect(Rank peer, std::uint32_t channel, Deadline deadline) {
+Result<Fd> Endpoint::connect(Rank peer, std::uint32_t channel, Deadline deadline, int cancel_fd) {
   ALLRING_CHECK(peer != info_.rank, "a rank does not connect to itself");
   const PeerInfo& info = this->peer(peer);
   const Hello hello{channel, info_.rank, peer, settings_.epoch};
@@ -244,8 +244,7 @@ Result<Fd> Endpoint::connect(Rank peer, std::uint32_t channel, Deadline deadline
 }
 
 Result<Fd> Endpoint::connect_address(const PeerInfo& peer, const Hello& hello,
-                                     const TcpAddress* address, Deadline deadline) {
-  const int cancel = abort_event_.get();
+                                     const TcpAddress* address, Deadline deadline, Cancel cancel) {
   ALLRING_ASSIGN_OR_RETURN(Fd connection, address != nullptr
                                               ? connect_tcp(*address, deadline, cancel)
                                               : connect_unix(peer.unix_name, deadline, cancel));
@@ -256,7 +255,8 @@ Result<Fd> Endpoint::connect_address(const PeerInfo& peer, const Hello& hello,
                             ": ");
 }
 
-Result<Fd> Endpoint::connect_network(const PeerInfo& peer, const Hello& hello, Deadline deadline) {
+Result<Fd> Endpoint::connect_network(const PeerInfo& peer, const Hello& hello, Deadline deadline,
+                                     Cancel cancel) {
   std::vector<PeerInfo::Address> addresses = peer.addresses;
   std::stable_partition(addresses.begin(), addresses.end(), [this](const auto& theirs) {
     return std::any_of(info_.addresses.begin(), info_.addresses.end(),
@@ -281,7 +281,7 @@ Result<Fd> Endpoint::connect_network(const PeerInfo& peer, const Hello& hello, D
         limit = now + std::max(deadline - now, nanoseconds(0)) /
                           static_cast<std::int64_t>(addresses.size() - i);
       }
-      Result<Fd> connection = connect_address(peer, hello, &addresses[i].tcp, limit);
+      Result<Fd> connection = connect_address(peer, hello, &addresses[i].tcp, limit, cancel);
       if (connection.ok() || connection.status().code() == StatusCode::kAborted) return connection;
       timed_out = timed_out || connection.status().code() == StatusCode::kTimedOut;
       failures += (failures.empty() ? "" : "; ") + connection.status().message();
@@ -330,6 +330,11 @@ void Endpoint::watch(std::uint32_t channel, int event_fd) {
 void Endpoint::unwatch(std::uint32_t channel) {
   std::lock_guard lock(mutex_);
   watchers_.erase(channel);
+}
+
+void Endpoint::discard(std::uint32_t channel) {
+  std::lock_guard lock(mutex_);
+  filed_.erase(filed_.lower_bound({channel, 0}), filed_.upper_bound({channel, settings_.size}));
 }
 
 void Endpoint::abort(Status reason) noexcept {

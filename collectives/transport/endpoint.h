@@ -72,8 +72,8 @@ class Endpoint {
   /// else over the first of its addresses that answers, those in one of our networks first. Blocks
   /// until the peer's thread has let us in; it need not be in accept().
   /// @return kPeerLost naming rank, host, each address tried and what happened there; kTimedOut;
-  ///         what abort() was given.
-  Result<Fd> connect(Rank peer, std::uint32_t channel, Deadline deadline);
+  ///         what abort() was given; kAborted once `cancel_fd` is readable.
+  Result<Fd> connect(Rank peer, std::uint32_t channel, Deadline deadline, int cancel_fd = -1);
 
   /// Blocks until `from` has connected for `channel`; takes its connections in order of arrival.
   /// @return kTimedOut naming the rank and its host; what abort() was given.
@@ -86,10 +86,14 @@ class Endpoint {
   void watch(std::uint32_t channel, int event_fd);
   void unwatch(std::uint32_t channel);
 
+  /// Closes the connections for `channel` that nobody has taken, so that its number can be used
+  /// anew. To be called when no peer uses it any more in the old sense.
+  void discard(std::uint32_t channel);
+
   /// Makes every pending and later operation fail with `reason` and closes what was not taken. The
   /// first reason stays. Connections that were taken are not touched.
   void abort(Status reason) noexcept;
-  /// Readable from abort() on: a `cancel_fd` for socket.h.
+  /// Readable from abort() on: a Cancel for what socket.h does.
   int abort_fd() const { return abort_event_.get(); }
   /// What abort() was given, or ok.
   Status abort_reason() const;
@@ -107,8 +111,9 @@ class Endpoint {
   void file(const Hello& hello, Fd connection);
   std::string check(const Hello& hello) const;
   Result<Fd> connect_address(const PeerInfo& peer, const Hello& hello, const TcpAddress* address,
-                             Deadline deadline);
-  Result<Fd> connect_network(const PeerInfo& peer, const Hello& hello, Deadline deadline);
+                             Deadline deadline, Cancel cancel);
+  Result<Fd> connect_network(const PeerInfo& peer, const Hello& hello, Deadline deadline,
+                             Cancel cancel);
 
   Settings settings_;
   PeerInfo info_;

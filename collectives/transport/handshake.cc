@@ -152,13 +152,13 @@ std::string get_reason(const std::byte* in) {
 }  // namespace
 
 Status client_handshake(int fd, std::string_view secret, const Hello& hello, Deadline deadline,
-                        int cancel_fd) {
+                        Cancel cancel) {
   ALLRING_RETURN_IF_ERROR(check_unsecured(fd, secret));
   std::array<std::byte, 2 * kNonceBytes> nonces;
   std::array<std::byte, kGreetingBytes> greeting;
   ALLRING_RETURN_IF_ERROR(write_greeting(greeting.data(), nonces.data()));
-  ALLRING_RETURN_IF_ERROR(write_full(fd, greeting, deadline, cancel_fd));
-  ALLRING_RETURN_IF_ERROR(read_full(fd, greeting, deadline, cancel_fd));
+  ALLRING_RETURN_IF_ERROR(write_full(fd, greeting, deadline, cancel));
+  ALLRING_RETURN_IF_ERROR(read_full(fd, greeting, deadline, cancel));
   ALLRING_RETURN_IF_ERROR(read_greeting(greeting.data(), nonces.data() + kNonceBytes));
 
   std::array<std::byte, kClientProofBytes> message;
@@ -166,10 +166,10 @@ Status client_handshake(int fd, std::string_view secret, const Hello& hello, Dea
   put_hello(said.data(), hello);
   const Proof proof = client_proof(secret, nonces, said);
   std::memcpy(message.data() + kHelloBytes, proof.data(), kProofBytes);
-  ALLRING_RETURN_IF_ERROR(write_full(fd, message, deadline, cancel_fd));
+  ALLRING_RETURN_IF_ERROR(write_full(fd, message, deadline, cancel));
 
   std::array<std::byte, kVerdictBytes> verdict;
-  ALLRING_RETURN_IF_ERROR(read_full(fd, verdict, deadline, cancel_fd));
+  ALLRING_RETURN_IF_ERROR(read_full(fd, verdict, deadline, cancel));
   const auto word = static_cast<Verdict>(get_u32(verdict.data()));
   if (word == Verdict::kUnproven ||
       !equal(server_proof(secret, nonces, said, verdict), verdict.data() + 4)) {
@@ -182,13 +182,13 @@ Status client_handshake(int fd, std::string_view secret, const Hello& hello, Dea
 }
 
 Result<Hello> server_handshake(int fd, std::string_view secret, Deadline deadline,
-                               const HelloCheck& check, int cancel_fd) {
+                               const HelloCheck& check, Cancel cancel) {
   ServerHandshake handshake(fd, std::string(secret), check);
   while (true) {
     ALLRING_ASSIGN_OR_RETURN(const auto progress, handshake.advance());
     if (progress == ServerHandshake::Progress::kDone) return handshake.hello();
     const short events = progress == ServerHandshake::Progress::kWantRead ? POLLIN : POLLOUT;
-    ALLRING_RETURN_IF_ERROR(wait_ready(fd, events, deadline, cancel_fd));
+    ALLRING_RETURN_IF_ERROR(wait_ready(fd, events, deadline, cancel));
   }
 }
 

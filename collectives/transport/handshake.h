@@ -10,6 +10,7 @@
 #include "collectives/base/clock.h"
 #include "collectives/base/status.h"
 #include "collectives/base/types.h"
+#include "collectives/transport/socket.h"
 
 namespace allring {
 
@@ -43,15 +44,15 @@ using HelloCheck = std::function<std::string(const Hello&)>;
 
 /// Blocks until the server has proven itself and let us in.
 /// @return kPeerLost if the other side closes or refuses (with its reason), kTimedOut, kAborted
-///         (cancel_fd), kInvalidArgument if it is no Allring process, has another version or
+///         (cancel), kInvalidArgument if it is no Allring process, has another version or
 ///         secret.
 Status client_handshake(int fd, std::string_view secret, const Hello& hello, Deadline deadline,
-                        int cancel_fd = -1);
+                        Cancel cancel = {});
 
 /// Blocks until the client has proven itself. A client that `check` turns away is told why.
 /// @return as client_handshake(), kInvalidArgument also for what `check` refused.
 Result<Hello> server_handshake(int fd, std::string_view secret, Deadline deadline,
-                               const HelloCheck& check = {}, int cancel_fd = -1);
+                               const HelloCheck& check = {}, Cancel cancel = {});
 
 /// The server's side in steps, for a thread that serves many connections: advance() never blocks.
 /// Thread-compatible.

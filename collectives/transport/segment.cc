@@ -102,17 +102,16 @@ Result<std::shared_ptr<Segment>> Segment::attach(Fd memory, std::size_t bytes) {
 
 Segment::~Segment() { munmap(bytes_.data(), bytes_.size()); }
 
-Status send_segment(int socket, const Segment& segment, Deadline deadline, int cancel_fd) {
+Status send_segment(int socket, const Segment& segment, Deadline deadline, Cancel cancel) {
   const std::uint64_t size = segment.bytes().size();
-  return send_with_fd(socket, std::as_bytes(std::span(&size, 1)), segment.fd(), deadline,
-                      cancel_fd);
+  return send_with_fd(socket, std::as_bytes(std::span(&size, 1)), segment.fd(), deadline, cancel);
 }
 
-Result<std::shared_ptr<Segment>> receive_segment(int socket, Deadline deadline, int cancel_fd) {
+Result<std::shared_ptr<Segment>> receive_segment(int socket, Deadline deadline, Cancel cancel) {
   std::uint64_t size = 0;
   ALLRING_ASSIGN_OR_RETURN(
       Fd memory,
-      receive_with_fd(socket, std::as_writable_bytes(std::span(&size, 1)), deadline, cancel_fd));
+      receive_with_fd(socket, std::as_writable_bytes(std::span(&size, 1)), deadline, cancel));
   return Segment::attach(std::move(memory), size);
 }
 

@@ -46,7 +46,7 @@ class Segment {
 
 /// Passes `segment` to the process at the other end of a unix socket, which calls
 /// receive_segment().
-Status send_segment(int socket, const Segment& segment, Deadline deadline, int cancel_fd = -1);
-Result<std::shared_ptr<Segment>> receive_segment(int socket, Deadline deadline, int cancel_fd = -1);
+Status send_segment(int socket, const Segment& segment, Deadline deadline, Cancel cancel = {});
+Result<std::shared_ptr<Segment>> receive_segment(int socket, Deadline deadline, Cancel cancel = {});
 
 }  // namespace allring

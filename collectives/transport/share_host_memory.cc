@@ -11,7 +11,8 @@ namespace allring {
 
 namespace {
 
-constexpr std::uint32_t kSharedMemoryChannel = 32;
+/// Set in the channels that are for sharing memory only; no process set's number reaches it.
+constexpr std::uint32_t kSharedMemoryChannel = 1u << 31;
 
 /// What the first rank tells each other one, together with the memory's descriptor if there is any.
 struct Offer {
@@ -22,14 +23,14 @@ struct Offer {
 /// One byte: how a rank got on, and at the end whether all use the memory.
 enum class Answer : std::uint8_t { kNo = 0, kYes = 1 };
 
-Status send_answer(int socket, Answer answer, Deadline deadline, int cancel_fd) {
-  return write_full(socket, std::as_bytes(std::span(&answer, 1)), deadline, cancel_fd);
+Status send_answer(int socket, Answer answer, Deadline deadline, Cancel cancel) {
+  return write_full(socket, std::as_bytes(std::span(&answer, 1)), deadline, cancel);
 }
 
-Result<Answer> receive_answer(int socket, Deadline deadline, int cancel_fd) {
+Result<Answer> receive_answer(int socket, Deadline deadline, Cancel cancel) {
   Answer answer = Answer::kNo;
   ALLRING_RETURN_IF_ERROR(
-      read_full(socket, std::as_writable_bytes(std::span(&answer, 1)), deadline, cancel_fd));
+      read_full(socket, std::as_writable_bytes(std::span(&answer, 1)), deadline, cancel));
   return answer;
 }
 
@@ -53,7 +54,7 @@ class Sharing {
   Sharing(Endpoint& endpoint, std::uint32_t channel, const std::vector<Rank>& members,
           HostMemory::Shape shape, Deadline deadline)
       : endpoint_(endpoint),
-        channel_(channel + kSharedMemoryChannel),
+        channel_(channel | kSharedMemoryChannel),
         members_(members),
         shape_(shape),
         deadline_(deadline) {}
@@ -152,7 +153,7 @@ class Sharing {
     return Status(status.code(), message);
   }
 
-  int cancel() const { return endpoint_.abort_fd(); }
+  Cancel cancel() const { return endpoint_.abort_fd(); }
 
   Endpoint& endpoint_;
   std::uint32_t channel_;

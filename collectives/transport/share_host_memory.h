@@ -22,7 +22,8 @@ inline constexpr std::size_t kLeastSlotBytes = 16 * 1024;
 /// not enough for `shape`, it halves the slots down to kLeastSlotBytes. If that fails too, or if
 /// one of them cannot map it, all go without, and the first one logs one warning.
 ///
-/// @param channel the lane's channel; connections for it are made under channel + 32.
+/// @param channel the lane's channel. The connections for this have a channel of their own, derived
+/// from it.
 /// @param members world ranks with the same host_key, ascending, this rank among them;
 ///        HostMemory numbers them 0, 1, ..
 /// @param shape ranks is set from `members`.

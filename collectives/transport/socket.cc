@@ -99,13 +99,13 @@ bool connected_to_itself(int fd) {
 }
 
 Result<Fd> connect_to(const Address& address, const std::string& name, Deadline deadline,
-                      int cancel_fd) {
+                      Cancel cancel) {
   ALLRING_ASSIGN_OR_RETURN(Fd fd, make_socket(address.family()));
   const std::string what = "cannot connect to " + name;
   for (milliseconds pause(1);; pause = std::min(pause * 2, milliseconds(50))) {
     if (connect(fd.get(), address.get(), address.length) == 0) break;
     if (errno == EINPROGRESS || errno == EINTR) {
-      if (Status status = wait_ready(fd.get(), POLLOUT, deadline, cancel_fd); !status.ok()) {
+      if (Status status = wait_ready(fd.get(), POLLOUT, deadline, cancel); !status.ok()) {
         return status.with_prefix(what + ": ");
       }
       int error = 0;
@@ -116,7 +116,7 @@ Result<Fd> connect_to(const Address& address, const std::string& name, Deadline 
     }
     // A unix listener whose queue is full; nothing tells when it has room again.
     if (errno != EAGAIN) return Status::from_errno(what, errno, StatusCode::kPeerLost);
-    Status paused = wait_ready(-1, 0, std::min(deadline, deadline_after(pause)), cancel_fd);
+    Status paused = wait_ready(-1, 0, std::min(deadline, deadline_after(pause)), cancel);
     if (paused.code() != StatusCode::kTimedOut) return paused.with_prefix(what + ": ");
     if (Clock::real().now() >= deadline) {
       return Status::timed_out(what + ": its queue of connections stayed full");
@@ -185,14 +185,14 @@ Result<Fd> accept_connection(int listener) {
   }
 }
 
-Result<Fd> connect_unix(std::string_view name, Deadline deadline, int cancel_fd) {
+Result<Fd> connect_unix(std::string_view name, Deadline deadline, Cancel cancel) {
   ALLRING_ASSIGN_OR_RETURN(const Address address, unix_address(name));
-  return connect_to(address, "@" + std::string(name), deadline, cancel_fd);
+  return connect_to(address, "@" + std::string(name), deadline, cancel);
 }
 
-Result<Fd> connect_tcp(const TcpAddress& tcp, Deadline deadline, int cancel_fd) {
+Result<Fd> connect_tcp(const TcpAddress& tcp, Deadline deadline, Cancel cancel) {
   ALLRING_ASSIGN_OR_RETURN(const Address address, ip_address(tcp));
-  ALLRING_ASSIGN_OR_RETURN(Fd fd, connect_to(address, tcp.to_string(), deadline, cancel_fd));
+  ALLRING_ASSIGN_OR_RETURN(Fd fd, connect_to(address, tcp.to_string(), deadline, cancel));
   send_at_once(fd.get());
   return fd;
 }

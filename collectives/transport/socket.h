@@ -43,9 +43,14 @@ struct TcpAddress {
   std::string to_string() const;
 };
 
+/// Descriptors (eventfds) that end a wait with kAborted once one of them is readable; -1: none.
+struct Cancel {
+  Cancel(int fd = -1, int other_fd = -1) : fds{fd, other_fd} {}  // NOLINT: an fd is one
+  int fds[2];
+};
+
 // Every socket made here is non-blocking and close-on-exec, no write raises SIGPIPE, and TCP
-// connections send small messages at once (TCP_NODELAY). All functions are thread-safe. Where a
-// `cancel_fd` (an eventfd, or -1) is taken, its becoming readable ends the wait with kAborted.
+// connections send small messages at once (TCP_NODELAY). All functions are thread-safe.
 
 /// Listens on the abstract unix socket `name` (without the leading zero byte).
 /// @return kInvalidArgument for an empty or too long name or one that is taken.
@@ -58,25 +63,25 @@ Result<std::uint16_t> local_port(int fd);
 Result<Fd> accept_connection(int listener);
 
 /// Blocks until connected. @return kPeerLost with errno's text, kTimedOut, or kAborted.
-Result<Fd> connect_unix(std::string_view name, Deadline deadline, int cancel_fd = -1);
-Result<Fd> connect_tcp(const TcpAddress& address, Deadline deadline, int cancel_fd = -1);
+Result<Fd> connect_unix(std::string_view name, Deadline deadline, Cancel cancel = {});
+Result<Fd> connect_tcp(const TcpAddress& address, Deadline deadline, Cancel cancel = {});
 /// A connected pair of stream sockets.
 Result<std::pair<Fd, Fd>> socket_pair();
 
 /// Blocks until all bytes have moved. @return kPeerLost when the other side has closed or reset the
 /// connection, kTimedOut, or kAborted.
-Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, int cancel_fd = -1);
-Status write_full(int fd, std::span<const std::byte> bytes, Deadline deadline, int cancel_fd = -1);
+Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, Cancel cancel = {});
+Status write_full(int fd, std::span<const std::byte> bytes, Deadline deadline, Cancel cancel = {});
 
 /// One message of `bytes` (1 .. 4096) together with a descriptor, over a unix socket.
 Status send_with_fd(int socket, std::span<const std::byte> bytes, int fd, Deadline deadline,
-                    int cancel_fd = -1);
+                    Cancel cancel = {});
 /// Fills `bytes`; the Fd is empty if the sender attached none.
 Result<Fd> receive_with_fd(int socket, std::span<std::byte> bytes, Deadline deadline,
-                           int cancel_fd = -1);
+                           Cancel cancel = {});
 
 /// Blocks until poll() reports one of `events` (or an error or hang-up) on fd.
-Status wait_ready(int fd, short events, Deadline deadline, int cancel_fd = -1);
+Status wait_ready(int fd, short events, Deadline deadline, Cancel cancel = {});
 
 bool is_unix_socket(int fd);
 /// User of the process at the other end of a unix socket (SO_PEERCRED).

@@ -35,19 +35,20 @@ Status broken(const char* what, int error) {
 
 }  // namespace
 
-Status wait_ready(int fd, short events, Deadline deadline, int cancel_fd) {
-  pollfd fds[2] = {{fd, events, 0}, {cancel_fd, POLLIN, 0}};
+Status wait_ready(int fd, short events, Deadline deadline, Cancel cancel) {
+  pollfd fds[3] = {{fd, events, 0}, {cancel.fds[0], POLLIN, 0}, {cancel.fds[1], POLLIN, 0}};
   while (true) {
     timespec storage;
-    const int ready = ppoll(fds, 2, poll_timeout(deadline, &storage), nullptr);
+    const int ready = ppoll(fds, 3, poll_timeout(deadline, &storage), nullptr);
     if (ready < 0 && errno != EINTR) return Status::from_errno("poll", errno);
-    if (ready > 0 && fds[1].revents != 0) return Status::aborted("given up while waiting");
+    if (ready > 0 && (fds[1].revents | fds[2].revents) != 0)
+      return Status::aborted("given up while waiting");
     if (ready > 0) return {};
     if (Clock::real().now() >= deadline) return Status::timed_out("no answer in time");
   }
 }
 
-Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, int cancel_fd) {
+Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, Cancel cancel) {
   while (!bytes.empty()) {
     const ssize_t moved = recv(fd, bytes.data(), bytes.size(), 0);
     if (moved > 0) {
@@ -55,7 +56,7 @@ Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, int canc
     } else if (moved == 0) {
       return closed();
     } else if (errno == EAGAIN) {
-      ALLRING_RETURN_IF_ERROR(wait_ready(fd, POLLIN, deadline, cancel_fd));
+      ALLRING_RETURN_IF_ERROR(wait_ready(fd, POLLIN, deadline, cancel));
     } else if (errno != EINTR) {
       return broken("cannot read from a connection", errno);
     }
@@ -63,13 +64,13 @@ Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, int canc
   return {};
 }
 
-Status write_full(int fd, std::span<const std::byte> bytes, Deadline deadline, int cancel_fd) {
+Status write_full(int fd, std::span<const std::byte> bytes, Deadline deadline, Cancel cancel) {
   while (!bytes.empty()) {
     const ssize_t moved = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (moved >= 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(moved));
     } else if (errno == EAGAIN) {
-      ALLRING_RETURN_IF_ERROR(wait_ready(fd, POLLOUT, deadline, cancel_fd));
+      ALLRING_RETURN_IF_ERROR(wait_ready(fd, POLLOUT, deadline, cancel));
     } else if (errno != EINTR) {
       return broken("cannot write to a connection", errno);
     }
@@ -78,7 +79,7 @@ Status write_full(int fd, std::span<const std::byte> bytes, Deadline deadline, i
 }
 
 Status send_with_fd(int socket, std::span<const std::byte> bytes, int fd, Deadline deadline,
-                    int cancel_fd) {
+                    Cancel cancel) {
   ALLRING_CHECK(!bytes.empty() && bytes.size() <= kMaxPassedBytes, "a descriptor needs a message");
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -98,11 +99,10 @@ Status send_with_fd(int socket, std::span<const std::byte> bytes, int fd, Deadli
     const ssize_t moved = sendmsg(socket, &message, MSG_NOSIGNAL);
     if (moved > 0) {
       // The descriptor travelled with the first byte.
-      return write_full(socket, bytes.subspan(static_cast<std::size_t>(moved)), deadline,
-                        cancel_fd);
+      return write_full(socket, bytes.subspan(static_cast<std::size_t>(moved)), deadline, cancel);
     }
     if (errno == EAGAIN) {
-      ALLRING_RETURN_IF_ERROR(wait_ready(socket, POLLOUT, deadline, cancel_fd));
+      ALLRING_RETURN_IF_ERROR(wait_ready(socket, POLLOUT, deadline, cancel));
     } else if (errno != EINTR) {
       return broken("cannot pass a descriptor", errno);
     }
@@ -110,7 +110,7 @@ Status send_with_fd(int socket, std::span<const std::byte> bytes, int fd, Deadli
 }
 
 Result<Fd> receive_with_fd(int socket, std::span<std::byte> bytes, Deadline deadline,
-                           int cancel_fd) {
+                           Cancel cancel) {
   Fd passed;
   while (!bytes.empty()) {
     iovec part{bytes.data(), bytes.size()};
@@ -124,7 +124,7 @@ Result<Fd> receive_with_fd(int socket, std::span<std::byte> bytes, Deadline dead
     if (moved == 0) return closed();
     if (moved < 0) {
       if (errno == EAGAIN) {
-        ALLRING_RETURN_IF_ERROR(wait_ready(socket, POLLIN, deadline, cancel_fd));
+        ALLRING_RETURN_IF_ERROR(wait_ready(socket, POLLIN, deadline, cancel));
       } else if (errno != EINTR) {
         return broken("cannot receive a descriptor", errno);
       }

@@ -93,7 +93,7 @@ TEST_CASE("an abort ends the wait with its reason") {
   auto waiting = std::async(std::launch::async, [&] {
     return share_host_memory(endpoints[0], 1, {0, 1}, {}, {}, soon()).status();
   });
-  const Result<Fd> unanswered = endpoints[1].accept(33, 0, soon());
+  const Result<Fd> unanswered = endpoints[1].accept((1u << 31) | 1, 0, soon());
   REQUIRE(unanswered.ok());
   endpoints[0].abort(Status::aborted("the test is over"));
   CHECK(waiting.get().message() == "the test is over");
