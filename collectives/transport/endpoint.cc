@@ -226,8 +226,10 @@ Result<Fd> Endpoint::connect(Rank peer, std::uint32_t channel, Deadline deadline
   const PeerInfo& info = this->peer(peer);
   const Hello hello{channel, info_.rank, peer, settings_.epoch};
   ALLRING_RETURN_IF_ERROR(abort_reason());
-  Result<Fd> connection = info.same_host(info_) ? connect_address(info, hello, nullptr, deadline)
-                                                : connect_network(info, hello, deadline);
+  const Cancel cancel(abort_event_.get(), cancel_fd);
+  Result<Fd> connection = info.same_host(info_)
+                              ? connect_address(info, hello, nullptr, deadline, cancel)
+                              : connect_network(info, hello, deadline, cancel);
   if (connection.ok()) return connection;
   // The abort, not its symptom.
   ALLRING_RETURN_IF_ERROR(abort_reason());
