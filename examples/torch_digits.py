@@ -67,7 +67,7 @@ def weights_digest(model):
     """SHA-256 of all weights, as a tensor of 32 bytes."""
     digest = hashlib.sha256()
     for tensor in model.state_dict().values():
-        digest.update(bytes(tensor.contiguous().view(torch.uint8).flatten().tolist()))
+        digest.update(tensor.contiguous().numpy().tobytes())
     return torch.tensor(list(digest.digest()), dtype=torch.uint8)
 
 
