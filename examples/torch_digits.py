@@ -2,8 +2,8 @@
 
     hvdrun -np 2 python examples/torch_digits.py
 
-It runs as well under mpirun, srun and torchrun-style variables, and alone. Each rank takes an equal
-part of each global batch, so that any number of ranks that divides the batch size computes the same.
+It runs as well under mpirun, srun and torchrun-style variables, and alone. Each rank takes an
+equal part of each global batch, so any number of ranks that divides its size computes the same.
 """
 
 import argparse

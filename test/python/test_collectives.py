@@ -2,8 +2,9 @@
 
 import random
 
-import launch
 import pytest
+
+import launch
 
 
 @pytest.fixture

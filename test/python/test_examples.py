@@ -2,8 +2,9 @@
 
 import re
 
-import launch
 import pytest
+
+import launch
 
 DIGITS = launch.ROOT / "examples" / "torch_digits.py"
 

@@ -18,7 +18,8 @@ def python(code, **variables):
 
 def test_no_framework():
     done = python(
-        "import sys, allring; print([m for m in ('torch', 'tensorflow', 'jax') if m in sys.modules])"
+        "import sys, allring\n"
+        "print([m for m in ('torch', 'tensorflow', 'jax') if m in sys.modules])"
     )
     assert done.stdout == "[]\n", done
 

@@ -3,8 +3,9 @@
 import os
 import shutil
 
-import launch
 import pytest
+
+import launch
 
 EXAMPLES = launch.ROOT / "examples"
 

@@ -5,12 +5,12 @@ import os
 import threading
 import time
 
-import checks
 import numpy as np
 import torch
 
 import allring
 import allring.torch as hvd
+import checks
 from allring import handles
 
 

@@ -3,11 +3,11 @@
 import random
 import sys
 
-import checks
 import numpy as np
-from checks import raises
 
 import allring as hvd
+import checks
+from checks import raises
 
 INTEGERS = ["uint8", "int8", "uint16", "int16", "int32", "int64"]
 FLOATS = ["float16", "float32", "float64"]
@@ -40,7 +40,7 @@ def reduced(op, arrays):
     """The reduction as numpy does it, in a wider type."""
     dtype = arrays[0].dtype
     wide = np.stack(arrays)
-    if dtype == bool:
+    if dtype.kind == "b":
         return wide.any(0) if op in (hvd.Sum, hvd.Max) else wide.all(0)
     wide = wide.astype(np.float64 if dtype.kind == "f" else np.int64)
     if op == hvd.Average:
@@ -296,10 +296,10 @@ def check_objects():
     everything = hvd.allgather_object([rank] * rank, name="objects")
     assert everything == [[r] * r for r in range(size)]
     # What cannot be pickled is an error on all ranks, and nobody waits.
-    for call in (lambda: hvd.broadcast_object(lambda: 0), lambda: hvd.allgather_object(bad)):
-        bad = (lambda: 0) if rank == 0 else 0
+    bad = (lambda: 0) if rank == 0 else 0
+    for call in (hvd.broadcast_object, hvd.allgather_object):
         try:
-            call()
+            call(bad)
         except hvd.HorovodInternalError as error:
             assert rank != 0 and "rank 0" in str(error)
         except Exception as error:

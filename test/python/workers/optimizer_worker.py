@@ -5,11 +5,11 @@ import gc
 import warnings
 import weakref
 
-import checks
 import torch
-from checks import raises
 
 import allring.torch as hvd
+import checks
+from checks import raises
 
 torch.set_num_threads(1)
 
@@ -247,9 +247,9 @@ def check_closure():
     reference = sgd(expected.parameters())
     for x, y in batches(3):
 
-        def closure(model=model, optimizer=optimizer, x=mine(x), y=mine(y)):
+        def closure(x=x, y=y):
             optimizer.zero_grad()
-            loss = loss_of(model, x, y)
+            loss = loss_of(model, mine(x), mine(y))
             loss.backward()
             return loss
 

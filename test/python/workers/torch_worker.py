@@ -1,10 +1,10 @@
 """Every collective on torch tensors, against torch; and their gradients."""
 
-import checks
 import torch
-from checks import raises
 
 import allring.torch as hvd
+import checks
+from checks import raises
 
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
