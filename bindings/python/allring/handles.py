@@ -206,9 +206,14 @@ def _drop(_owner):
 
 
 def invalidate():
-    """Forgets everything in flight; the runtime must have stopped."""
+    """Forgets everything in flight; the runtime must have stopped.
+
+    Results that the program holds are not in flight, and stay.
+    """
     global _epoch
     _epoch += 1
+    for native in list(_in_flight):
+        _library_release(native)
     _in_flight.clear()
     _orphans.clear()
 

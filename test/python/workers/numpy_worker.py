@@ -25,10 +25,12 @@ def shapes(rng, count=4, least=0):
 def values(rng, shape, dtype):
     """Values whose sums and products over 4 ranks are exact in every dtype."""
     if dtype == "bool":
-        return rng.integers(0, 2, shape).astype(dtype)
-    if dtype in FLOATS:
-        return (rng.integers(-8, 9, shape) / 4).astype(dtype)
-    return rng.integers(0 if dtype.startswith("u") else -3, 4, shape).astype(dtype)
+        drawn = rng.integers(0, 2, shape)
+    elif dtype in FLOATS:
+        drawn = rng.integers(-8, 9, shape) / 4
+    else:
+        drawn = rng.integers(0 if dtype.startswith("u") else -3, 4, shape)
+    return np.array(drawn, dtype)
 
 
 def per_rank(rng, shape, dtype):

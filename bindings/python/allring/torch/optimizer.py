@@ -292,10 +292,12 @@ def DistributedOptimizer(
 
     base = type(optimizer)
     distributed = object.__new__(type(base.__name__, (_DistributedOptimizer, base), {}))
-    # A scheduler that was made before has put a step() of its own into the instance.
+    # A scheduler that was made before has put a step() of its own into the instance, by which it
+    # notices when schedule and optimizer step in the wrong order. It will not see ours.
     distributed.__dict__.update(
         (key, value) for key, value in optimizer.__dict__.items() if key != "step"
     )
+    optimizer._opt_called = True
     distributed._distribute(
         named_parameters,
         compression,
