@@ -81,6 +81,11 @@ Result<Fd> listen_on(const Address& address, const std::string& name) {
     const int one = 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
   }
+  if (address.family() != AF_UNIX) {
+    // A port that was asked for may still have closed connections of a former listener.
+    const int one = 1;
+    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  }
   if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), kBacklog) != 0) {
     return Status::from_errno("cannot listen on " + name, errno, StatusCode::kInvalidArgument);
   }

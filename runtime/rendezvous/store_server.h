@@ -17,13 +17,14 @@ namespace allring {
 class StoreServer {
  public:
   /// @param address "unix:@name" (abstract socket: peers must have this process's user id) or
-  ///        "tcp:host:port", where port 0 takes a free one and an empty host every interface.
+  ///        "tcp:host:port", where host is numeric, empty (every interface) or localhost,
+  ///        and port 0 takes a free one.
   /// @param secret may be empty on unix sockets only.
   /// @param map must outlive the server; may be shared with other servers and direct users.
-  /// @return kInvalidArgument for a malformed address or a missing secret; kUnsupported naming the
-  ///         address if it is in use or not ours; kOutOfMemory.
-  static Result<std::unique_ptr<StoreServer>> listen(const std::string& address,
-                                                     std::string secret, KeyValueMap& map);
+  /// @return kInvalidArgument for a malformed address, one that is in use or not of this host, or
+  ///         a missing secret; kOutOfMemory.
+  static Result<std::unique_ptr<StoreServer>> listen(const std::string& address, std::string secret,
+                                                     KeyValueMap& map);
 
   /// Closes every connection, so that pending waits of clients fail, and joins the thread.
   ~StoreServer();

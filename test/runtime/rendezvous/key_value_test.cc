@@ -46,8 +46,7 @@ TEST_CASE("puts and watches race without loss") {
   std::thread putter([&] {
     for (int i = 0; i < kKeys; ++i) map.put(std::to_string(i), "v");
   });
-  for (int i = kKeys - 1; i >= 0; --i)
-    map.watch(std::to_string(i), [&](std::string) { ++seen; });
+  for (int i = kKeys - 1; i >= 0; --i) map.watch(std::to_string(i), [&](std::string) { ++seen; });
   putter.join();
   CHECK(seen == kKeys);
 }
