@@ -1,7 +1,7 @@
 #pragma once
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/base/options.h"
@@ -13,11 +13,12 @@ namespace allring {
 /// Who this process is within its job and how it finds the others, read from the environment.
 struct JobDescription {
   /// Which convention the environment speaks.
-  enum class Source { kSingle, kHvdrun, kOpenMpi, kSlurm, kTorchrun, kPmi };
+  enum class Source { kSingle, kHvdrun, kOpenMpi, kPmi, kSlurm, kTorchrun, kHorovod };
 
   Source source = Source::kSingle;
   Rank rank = 0;
   int size = 1;
+  // -1 where the starter did not tell: derived from who shares a host with whom.
   int local_rank = 0;
   int local_size = 1;
   int cross_rank = 0;
@@ -27,7 +28,8 @@ struct JobDescription {
   /// Where the store is: "unix:@name" (abstract socket), "tcp:host:port" candidates to be tried in
   /// order, "mpi:" (rank 0's address travels by MPI), or "memory:" for one rank.
   std::vector<std::string> store_candidates;
-  /// This process must serve the store itself (rank 0 of a job without hvdrun).
+  /// This process must serve the store itself (rank 0 of a job without hvdrun), on the first
+  /// candidate that it can.
   bool serves_store = false;
   /// All ranks are on one host for sure: nothing may listen on a routable address.
   bool single_host = true;
@@ -36,11 +38,23 @@ struct JobDescription {
   std::string hostname;
 };
 
-/// Pure over `lookup` but for the hostname and, where named by the environment, the secret's file.
-/// In order of precedence: ALLRING_RANK.. (hvdrun), OMPI_COMM_WORLD_RANK (Open MPI), PMI_RANK
-/// (MPICH and kin), SLURM_PROCID with SLURM_NTASKS inside a step, RANK and WORLD_SIZE (torchrun
-/// style), HOROVOD_RANK with HOROVOD_SIZE, nothing (one rank).
-/// @return kInvalidArgument naming a missing or malformed variable.
+/// "hvdrun", "Open MPI", ...
+std::string_view job_source_name(JobDescription::Source source);
+
+/// Pure over `lookup` but for the hostname, the user id, the parent process (of MPICH's launchers,
+/// which give a job no name) and, where named by the environment, the secret's file.
+/// In order of precedence:
+/// - ALLRING_RANK: hvdrun;
+/// - OMPI_COMM_WORLD_RANK: Open MPI's mpirun. Ranks of one host meet without MPI;
+/// - PMI_RANK: MPICH and its kin, one host only; not if Slurm set it;
+/// - SLURM_PROCID, inside a job step;
+/// - RANK and WORLD_SIZE: torchrun and what follows its convention;
+/// - HOROVOD_RANK and HOROVOD_SIZE, with HOROVOD_GLOO_RENDEZVOUS_ADDR and _PORT as torchrun's
+/// MASTER_*;
+/// - otherwise one rank.
+/// The secret is ALLRING_SECRET_FILE's content, else ALLRING_SECRET or HOROVOD_SECRET_KEY.
+/// @return kInvalidArgument naming a missing or malformed variable, its value and what is
+///         expected; kUnsupported for what a starter cannot do.
 Result<JobDescription> describe_job(const Options::Lookup& lookup);
 
 }  // namespace allring
