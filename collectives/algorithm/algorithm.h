@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "collectives/transport/group.h"
 #include "collectives/kernels/reduce.h"
+#include "collectives/transport/group.h"
 
 namespace allring {
 
@@ -26,7 +26,7 @@ std::string_view collective_kind_name(CollectiveKind kind);
 ///
 /// - allreduce: input and output hold `count` elements; in place when they are equal.
 /// - reduce_scatter: input holds `count` elements, counts[r] (sum = count) go to rank r; output
-///   holds counts[rank]. Not in place.
+///   holds counts[rank]; in place when output is its own place in input.
 /// - allgather: input holds counts[rank] elements, output the concatenation of all, in rank
 ///   order; in place when input is its own place in output.
 /// - broadcast: output holds `count` elements on each rank; on `root` it is the source.
@@ -35,12 +35,12 @@ std::string_view collective_kind_name(CollectiveKind kind);
 /// - barrier: nothing.
 struct CollectiveArgs {
   CollectiveKind kind = CollectiveKind::kBarrier;
-  Reduction reduction;  ///< dtype is valid for every kind but barrier
+  Reduction reduction = {};  ///< dtype is valid for every kind but barrier
   const void* input = nullptr;
   void* output = nullptr;
   std::size_t count = 0;
-  std::span<const std::size_t> counts;
-  std::span<const std::size_t> recv_counts;
+  std::span<const std::size_t> counts = {};
+  std::span<const std::size_t> recv_counts = {};
   Rank root = 0;
 
   std::size_t bytes() const { return count * element_bytes(reduction.dtype); }
@@ -54,9 +54,10 @@ struct Algorithm {
   /// Whether run() gives the right result for these arguments and this group; must be equal on all
   /// ranks, hence may not look at pointers or per-rank counts.
   bool (*supports)(const CollectiveArgs& args, Group& group);
-  /// Blocks until this rank's part is done: output is complete, input may be reused. Others may still
-  /// be at work, and after a failure ranks may disagree about whether it succeeded: the control
-  /// plane, not the algorithm, decides that. @return kPeerLost, kTimedOut, or the group's abort reason.
+  /// Blocks until this rank's part is done: output is complete, input may be reused. Others may
+  /// still be at work, and after a failure ranks may disagree about whether it succeeded: the
+  /// control plane, not the algorithm, decides that. @return kPeerLost, kTimedOut, or the group's
+  /// abort reason.
   Status (*run)(const CollectiveArgs& args, Group& group, Deadline deadline);
   /// Estimated microseconds, for choosing among rows; equal on all ranks.
   double (*cost_us)(const CollectiveArgs& args, Group& group);

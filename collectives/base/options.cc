@@ -93,8 +93,10 @@ Status set_field(const OptionRow& row, const std::string& variable, const std::s
     auto member = std::get<std::string Options::*>(row.field);
     std::string word = row.choices.empty() ? text : lower(text);
     if (!row.choices.empty()) {
+      // No '|' in the word: "spin|yield" is none of the choices.
       const std::string choices = "|" + std::string(row.choices) + "|";
-      if (word.empty() || choices.find("|" + word + "|") == std::string::npos)
+      if (word.empty() || word.find('|') != std::string::npos ||
+          choices.find("|" + word + "|") == std::string::npos)
         return bad(variable, text, "one of " + std::string(row.choices));
     }
     options->*member = std::move(word);

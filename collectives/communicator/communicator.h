@@ -8,10 +8,10 @@
 
 namespace allring {
 
-/// A group and the catalog: the collectives, as runtime and benchmarks call them. Every method blocks
-/// the caller until its own part is done, must be called by all ranks of the group in the same order
-/// with matching arguments (see CollectiveArgs), and fails with kPeerLost, kTimedOut or the abort
-/// reason. Counts are elements. Thread-compatible, except abort().
+/// A group and the catalog: the collectives, as runtime and benchmarks call them. Every method
+/// blocks the caller until its own part is done, must be called by all ranks of the group in the
+/// same order with matching arguments (see CollectiveArgs), and fails with kPeerLost, kTimedOut or
+/// the abort reason. Counts are elements. Thread-compatible, except abort().
 class Communicator {
  public:
   Communicator(Group& group, ForcedAlgorithms forced);

@@ -3,8 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
-#include <iostream>
-#include <random>
 
 #include "test/collectives/kernels/reference.h"
 
@@ -19,16 +17,6 @@ constexpr int kInputs[] = {1, 2, 3, 4, 5, 8};
 constexpr int kMostInputs = 8;
 constexpr int kMostOutputs = 3;
 constexpr std::size_t kMargin = 64;
-
-std::uint64_t print_seed() {
-  static const std::uint64_t seed = [] {
-    const char* given = std::getenv("ALLRING_TEST_SEED");
-    const std::uint64_t value = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
-    std::cout << "ALLRING_TEST_SEED=" << value << "\n";
-    return value;
-  }();
-  return seed;
-}
 
 // A buffer at an odd place, between margins that must not change.
 class Placed {
@@ -129,7 +117,7 @@ void check(const Reduction& reduction, Sources& sources) {
 }
 
 TEST_CASE("every dtype, op, instruction set, number of inputs and outputs and count") {
-  const std::uint64_t seed = print_seed();
+  const std::uint64_t seed = Catch::rngSeed();
   for (int dtype = 0; dtype < kDataTypeCount; ++dtype) {
     Sources sources(static_cast<DataType>(dtype), seed);
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct}) {
@@ -140,7 +128,7 @@ TEST_CASE("every dtype, op, instruction set, number of inputs and outputs and co
 }
 
 TEST_CASE("averages and scales of every dtype") {
-  const std::uint64_t seed = print_seed();
+  const std::uint64_t seed = Catch::rngSeed();
   for (int number = 0; number < kDataTypeCount; ++number) {
     const auto dtype = static_cast<DataType>(number);
     Sources sources(dtype, seed + 100);
@@ -160,7 +148,7 @@ TEST_CASE("averages and scales of every dtype") {
 }
 
 TEST_CASE("a destination may be any of the sources") {
-  const std::uint64_t seed = print_seed();
+  const std::uint64_t seed = Catch::rngSeed();
   for (int number = 0; number < kDataTypeCount; ++number) {
     const auto dtype = static_cast<DataType>(number);
     const Reduction reduction{dtype, ReduceOp::kSum};
@@ -193,7 +181,7 @@ TEST_CASE("reduce2 is reduce of two") {
 }
 
 TEST_CASE("scale is one multiplication, in place or not") {
-  const std::uint64_t seed = print_seed();
+  const std::uint64_t seed = Catch::rngSeed();
   for (int number = 0; number < kDataTypeCount; ++number) {
     const auto dtype = static_cast<DataType>(number);
     const std::size_t size = element_bytes(dtype);

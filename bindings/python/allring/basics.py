@@ -1,0 +1,109 @@
+"""Joining and leaving the job, this process's place in it, and what the library can do."""
+
+import atexit
+import json
+
+from . import _library, errors, handles
+
+_library_init = _library.library.allring_init
+_registered = False
+
+
+def init(comm=None, process_sets=None):
+    """Joins the job that the environment describes and returns when all ranks have met.
+
+    Without a launcher's environment the job has one rank. Calling it again does nothing; it may be
+    called again after shutdown(), which a normal end of the interpreter calls by itself.
+
+    Args:
+        comm, process_sets: must be None or empty: this version has only the set of all ranks.
+
+    Raises:
+        TimedOutError: not all ranks came in time; rank 0's message names the missing.
+        ValueError: the environment contradicts itself.
+
+    Example::
+
+        import allring
+        allring.init()
+        print(allring.rank(), "of", allring.size())
+    """
+    if comm is not None:
+        raise errors.UnsupportedError(
+            "init(comm=...) is not available in this version: the job is always all of its ranks"
+        )
+    if process_sets:
+        raise errors.UnsupportedError(
+            "init(process_sets=...) is not available in this version: it has only the set of all "
+            "ranks, global_process_set"
+        )
+    _library.check(_library_init())
+    global _registered
+    if not _registered:
+        atexit.register(shutdown)
+        _registered = True
+
+
+def shutdown():
+    """Leaves the job. What is under way fails with AbortedError, here and soon on all ranks.
+
+    Returns when the runtime's threads have ended; does nothing when not initialized. Call it on
+    all ranks at the same point of the program.
+    """
+    if is_initialized():
+        _library.check(_library.library.allring_shutdown())
+        handles.invalidate()
+
+
+def is_initialized():
+    """Whether init() was called, and shutdown() was not since."""
+    return _library.library.allring_is_initialized() == 1
+
+
+def _place(query):
+    value = query()
+    if value < 0:
+        raise errors.InvalidArgumentError(
+            "Allring is not initialized in this process: call init() first"
+        )
+    return value
+
+
+def rank():
+    """This process's number in the job, 0 to size() - 1. ValueError if not initialized."""
+    return _place(_library.library.allring_rank)
+
+
+def size():
+    """Number of ranks in the job. ValueError if not initialized."""
+    return _place(_library.library.allring_size)
+
+
+def local_rank():
+    """This process's number among those of its host. ValueError if not initialized."""
+    return _place(_library.library.allring_local_rank)
+
+
+def local_size():
+    """Number of ranks on this host. ValueError if not initialized."""
+    return _place(_library.library.allring_local_size)
+
+
+def cross_rank():
+    """This host's number among those that have this local_rank(). ValueError if not initialized."""
+    return _place(_library.library.allring_cross_rank)
+
+
+def cross_size():
+    """Number of hosts that have this local_rank(). ValueError if not initialized."""
+    return _place(_library.library.allring_cross_size)
+
+
+def is_homogeneous():
+    """Whether all hosts have equally many ranks. ValueError if not initialized."""
+    return _place(_library.library.allring_is_homogeneous) == 1
+
+
+def describe():
+    """What the library is: its version, instruction set, transports and options, as a dict."""
+    return json.loads(_library.describe())

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "collectives/algorithm/algorithm.h"
+
+namespace allring {
+
+/// "hierarchical": reduce-scatter within the host, allreduce of each local rank's slice with those
+/// of equal local rank on the other hosts, allgather within the host, as a pipeline over segments:
+/// while one segment is between the hosts, the next is reduced and the last one gathered. Jia et
+/// al., "Highly scalable deep learning training system with mixed-precision", arXiv:1807.11205
+/// (2018), section 3.3 (hierarchical allreduce); the exchange between hosts is pairwise.
+///
+/// With h hosts of l ranks each host sends 2 S (h - 1) / h bytes, every rank the l-th part of it.
+/// Needs the same number of ranks on all hosts, two at least. Not for sums and products of 16-bit
+/// floats, which would round on the host and again between the hosts.
+extern const Algorithm kHierarchicalAllreduce;
+
+}  // namespace allring
