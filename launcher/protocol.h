@@ -13,6 +13,8 @@ namespace allring {
 /// The line that an agent writes to its standard output before gRPC's bytes begin; whatever a
 /// login shell printed before it is passed over. The number changes with agent.proto.
 inline constexpr std::string_view kAgentMarker = "\nallring-agent-ready 1\n";
+/// What an agent of another version begins its marker with.
+inline constexpr std::string_view kAnyAgentMarker = "\nallring-agent-ready ";
 /// Written instead by the remote command where there is no hvdrun.
 inline constexpr std::string_view kAgentMissingMarker = "\nallring-agent-missing\n";
 

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace allring {
+
+/// Runs `hvdrun --agent`: starts and watches the ranks of this host for the driver at the other end
+/// of standard input and output, until the driver ends the job or is gone. Nothing that was started
+/// here outlives the call, and where the agent itself is killed, the kernel kills the ranks.
+///
+/// To be called on the process's first thread, before any other exists.
+/// @return the process's exit code: 0 if the driver ended the job.
+int run_agent();
+
+}  // namespace allring
