@@ -42,12 +42,18 @@ std::string variable_of(const CLI::Option& option) {
   return name;
 }
 
+/// A check that says nothing in --help.
+template <typename T>
+CLI::Validator number(T minimum, T maximum) {
+  return CLI::Range(minimum, maximum).description("");
+}
+
 void add_options(CLI::App* app, Parsed* parsed) {
   Arguments& a = parsed->arguments;
   app->add_option("-n,--num-proc,--np", parsed->num_proc,
                   "Number of ranks; without it, all slots of the hosts")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(number(1, 1 << 20))
       ->group(kPlacement);
   app->add_option("-H,--hosts,--host", a.hosts,
                   "Hosts with their slots: h1:2,h2:2, user@h, [IPv6]:2; may be repeated")
@@ -73,7 +79,7 @@ void add_options(CLI::App* app, Parsed* parsed) {
 
   app->add_option("-p,--ssh-port", a.ssh_port, "Port of the hosts' ssh servers")
       ->type_name("PORT")
-      ->check(CLI::Range(1, 65535))
+      ->check(number(1, 65535))
       ->group(kReach);
   app->add_option("-i,--ssh-identity-file", a.ssh_identity_file, "Private key for ssh")
       ->type_name("FILE")
@@ -95,12 +101,12 @@ void add_options(CLI::App* app, Parsed* parsed) {
   app->add_option("--start-timeout", a.start_timeout_seconds,
                   "Seconds in which all hosts, and then all ranks, must have met (default 30)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number(0.1, 1e6))
       ->group(kRanks);
   app->add_option("--grace-secs", a.grace_seconds,
                   "Seconds between asking ranks to end and killing them (default 5)")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number(0.0, 1e6))
       ->group(kRanks);
 
   app->add_option("--output-filename", a.output_directory,
@@ -129,6 +135,7 @@ void add_options(CLI::App* app, Parsed* parsed) {
   app->add_option("--mca", accepted.mca, "")
       ->type_name("NAME VALUE")
       ->type_size(2)
+      ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kCompatible);
 }
@@ -239,7 +246,7 @@ std::string options_table() {
   for (const CLI::Option* option : app->get_options()) {
     if (option == app->get_help_ptr()) continue;
     text += "| `" + option->get_name(false, true) + "`";
-    if (option->get_type_size() != 0) text += " " + option->get_type_name();
+    if (option->get_items_expected_min() != 0) text += " " + option->get_type_name();
     text += " | " + (option->get_lnames().empty() ? "" : "`" + variable_of(*option) + "`") + " | " +
             (option->get_group() == kCompatible ? "accepted from other launchers; " : "") +
             option->get_description() + " |\n";

@@ -31,7 +31,7 @@ std::optional<OptionWord> read_option(const CLI::App& app, const std::string& wo
   const CLI::Option* option = app.get_option_no_throw(short_name);
   if (option == nullptr) return std::nullopt;
   if (word.size() == 2) return OptionWord{option, short_name, std::nullopt};
-  if (option->get_type_size() == 0) return std::nullopt;  // flags are not run together
+  if (option->get_items_expected_min() == 0) return std::nullopt;  // flags are not run together
   return OptionWord{option, short_name, word.substr(word[2] == '=' ? 3 : 2)};
 }
 
@@ -56,7 +56,7 @@ Result<SplitCommandLine> split_command_line(const CLI::App& app,
     ++i;
     split.options.push_back(read->name);
     split.given.insert(read->option);
-    int missing = read->option->get_type_size();
+    int missing = read->option->get_items_expected_min();
     if (read->value) {
       if (missing == 0) return Status::invalid_argument("option " + read->name + " takes no value");
       // One word, so that CLI11 cannot take a value that begins with a dash for an option.

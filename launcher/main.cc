@@ -22,8 +22,7 @@ int fail(const allring::Status& status) {
   return 2;
 }
 
-int drive(const std::vector<std::string>& words) {
-  const allring::Environment environment(environ);
+int drive(const std::vector<std::string>& words, const allring::Environment& environment) {
   allring::Result<allring::ParsedArguments> parsed =
       allring::parse_arguments(words, environment);
   if (!parsed.ok()) return fail(parsed.status());
@@ -48,8 +47,9 @@ int drive(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   allring::fill_standard_descriptors();
   const std::vector<std::string> words(argv + 1, argv + argc);
-  // gRPC's fork support is for programs that use gRPC in the child; ours only call exec.
+  const allring::Environment environment(environ);
+  // For this process alone: gRPC's fork support is for children that use gRPC; ours only call exec.
   ::setenv("GRPC_ENABLE_FORK_SUPPORT", "0", 1);
-  if (words.size() == 1 && words[0] == "--agent") return allring::run_agent();
-  return drive(words);
+  if (words.size() == 1 && words[0] == "--agent") return allring::run_agent(environment);
+  return drive(words, environment);
 }

@@ -72,6 +72,7 @@ bool is_folder(const std::string& path) {
 
 class Agent final : private RankEvents {
  public:
+  explicit Agent(const Environment& environment) : host_environment_(environment) {}
   int run();
 
  private:
@@ -96,6 +97,7 @@ class Agent final : private RankEvents {
   void beat();
   void expect_driver(bool expected);
 
+  const Environment& host_environment_;
   EventLoop loop_;
   FileDescriptor signals_;
   FileDescriptor connection_;  // only to see its end
@@ -212,7 +214,7 @@ Status Agent::start_ranks(const launcher::Start& start) {
   output_credit_ = start.output_window_bytes();
 
   Environment environment;
-  if (start.keep_host_environment()) environment = Environment(environ);
+  if (start.keep_host_environment()) environment = host_environment_;
   for (const std::string& entry : start.inherited_environment()) environment.set_entry(entry);
 
   ChildCommand command;
@@ -259,8 +261,8 @@ Result<std::string> Agent::choose_folder(const launcher::Start& start) {
   if (is_folder(wanted)) return wanted;
   if (start.working_directory_is_given())
     return Status::invalid_argument("the folder of --wdir does not exist: " + wanted);
-  const char* home = std::getenv("HOME");
-  const std::string instead = home != nullptr && is_folder(home) ? home : "/";
+  const std::string home = host_environment_.find("HOME").value_or("");
+  const std::string instead = is_folder(home) ? home : "/";
   warn("the folder " + wanted + " does not exist here; the ranks start in " + instead +
        " (--wdir names another)");
   return instead;
@@ -376,6 +378,6 @@ void Agent::expect_driver(bool expected) {
 
 }  // namespace
 
-int run_agent() { return Agent().run(); }
+int run_agent(const Environment& environment) { return Agent(environment).run(); }
 
 }  // namespace allring

@@ -39,6 +39,8 @@ constexpr seconds kSettle{3};
 constexpr milliseconds kMoreFailures{300};
 /// For agents to clean up after the last rank has ended.
 constexpr seconds kFinish{15};
+/// For the output of killed ranks to arrive, and of ended jobs to be taken by whoever reads it.
+constexpr seconds kLastOutput{2};
 
 /// Signals that end the job, and those that are only passed on to the ranks.
 constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -70,6 +72,22 @@ std::string to_hex(const std::string& bytes) {
 std::string current_folder() {
   std::unique_ptr<char, decltype(&std::free)> folder(::getcwd(nullptr, 0), &std::free);
   return folder ? folder.get() : "/";
+}
+
+/// What the driver reads through its signalfd. Signals that its parent had it ignore, as nohup does
+/// with SIGHUP, stay ignored.
+sigset_t handled_signals() {
+  sigset_t handled;
+  ::sigemptyset(&handled);
+  ::sigaddset(&handled, SIGCHLD);
+  auto add = [&handled](int signal) {
+    struct sigaction action;
+    if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+      ::sigaddset(&handled, signal);
+  };
+  for (int signal : kEndingSignals) add(signal);
+  for (int signal : kPassedSignals) add(signal);
+  return handled;
 }
 
 class Driver {
@@ -122,6 +140,9 @@ class Driver {
   void kill_ranks();
   void finish();
   void enter(Phase phase);
+  Deadline last_output_deadline() const {
+    return deadline_after(hurried_ ? milliseconds(200) : milliseconds(kLastOutput));
+  }
 
   void send_to_all(const DriverCommand& command);
   void say(const std::string& line) { display_.say("hvdrun: " + line + "\n"); }
@@ -150,7 +171,8 @@ class Driver {
   std::optional<int> ending_signal_;  // that we were sent
   std::vector<std::string> start_failures_;
   int start_exit_code_ = 0;
-  bool hurried_ = false;
+  bool hurried_ = false;  // by a second signal
+  bool awaits_last_output_ = false;
 
   Display display_;  // last: its thread calls into the above
 };
@@ -178,11 +200,7 @@ int Driver::run() {
   adopt_orphans();
   for (const std::string& warning : arguments_.warnings) say(warning);
 
-  sigset_t handled;
-  ::sigemptyset(&handled);
-  ::sigaddset(&handled, SIGCHLD);
-  for (int signal : kEndingSignals) ::sigaddset(&handled, signal);
-  for (int signal : kPassedSignals) ::sigaddset(&handled, signal);
+  const sigset_t handled = handled_signals();
   signals_.reset(::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
   loop_.watch(signals_.get(), POLLIN, [this] { on_signals(); });
 
@@ -193,12 +211,15 @@ int Driver::run() {
   // Agents that were lost or given up may have left something here.
   end_descendants({}, deadline_after(seconds(5)), [](pid_t, int) {});
   for (int rank = 0; rank < placement_.size; ++rank) display_.close(rank);
-  if (!ending_signal_ && start_exit_code_ == 0)
+  int exit_code = start_exit_code_ != 0 ? start_exit_code_ : outcome_.exit_code();
+  if (ending_signal_) {
+    exit_code = 128 + *ending_signal_;
+  } else if (start_exit_code_ == 0) {
     display_.say(outcome_.account([this](int rank) { return display_.last_lines(rank); }));
-  display_.flush(hurried_ ? deadline_after(seconds(1)) : kNoDeadline);
-
-  if (ending_signal_) return 128 + *ending_signal_;
-  return start_exit_code_ != 0 ? start_exit_code_ : outcome_.exit_code();
+  }
+  const bool written = display_.flush(ending_signal_ ? last_output_deadline() : kNoDeadline);
+  if (!written) ::_exit(exit_code);  // the writer hangs in its write and can only end with us
+  return exit_code;
 }
 
 // --- starting ---------------------------------------------------------------------------------
@@ -532,6 +553,12 @@ void Driver::on_progress() {
   const bool all_output_ended =
       std::all_of(output_ended_.begin(), output_ended_.end(), [](bool ended) { return ended; });
   if (outcome_.all_ended() && all_output_ended) return finish();
+  if (outcome_.all_ended() && phase_ == Phase::kKilled && !awaits_last_output_) {
+    // Nobody may be reading our output; the job ends all the same.
+    awaits_last_output_ = true;
+    loop_.cancel(phase_timer_);
+    phase_timer_ = loop_.after(last_output_deadline() - Clock::real().now(), [this] { finish(); });
+  }
   if (outcome_.failed() && phase_ == Phase::kRunning) {
     enter(Phase::kSettling);
     phase_timer_ = loop_.after(kSettle, [this] { ask_to_end(SIGTERM); });
@@ -609,11 +636,7 @@ std::vector<pid_t> Driver::agent_pids() const {
 int run_driver(const Arguments& arguments, const Placement& placement,
                const Environment& environment) {
   // Before any thread: all must have the signals blocked that the loop reads.
-  sigset_t handled;
-  ::sigemptyset(&handled);
-  ::sigaddset(&handled, SIGCHLD);
-  for (int signal : kEndingSignals) ::sigaddset(&handled, signal);
-  for (int signal : kPassedSignals) ::sigaddset(&handled, signal);
+  const sigset_t handled = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &handled, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
 

@@ -88,8 +88,8 @@ int JobOutcome::exit_code() const {
 
 std::string JobOutcome::describe(int rank) const {
   const End& end = ends_[rank];
-  if (end.kind == End::Kind::kLost) return "was lost with its host: " + end.reason;
-  return (WIFSIGNALED(end.wait_status) ? "was killed by " : "ended with ") +
+  if (end.kind == End::Kind::kLost) return "lost with its host: " + end.reason;
+  return (WIFSIGNALED(end.wait_status) ? "killed by " : "") +
          describe_wait_status(end.wait_status);
 }
 
@@ -98,7 +98,7 @@ std::string JobOutcome::account(
   const std::optional<int> first = cause();
   if (!first) return "";
   std::string text = "hvdrun: rank " + std::to_string(*first) + " on host " + host_of_[*first] +
-                     " failed first: it " + describe(*first) + "\n";
+                     " failed first: " + describe(*first) + "\n";
   const std::vector<std::string> lines = last_lines(*first);
   if (!lines.empty()) text += "hvdrun: its last lines were:\n";
   for (const std::string& line : lines) text += "    " + line + "\n";
@@ -107,16 +107,16 @@ std::string JobOutcome::account(
   std::vector<std::pair<std::string, std::vector<int>>> others;
   for (int rank = 0; rank < static_cast<int>(ends_.size()); ++rank) {
     if (rank == *first || !ended(rank)) continue;
-    const std::string how =
-        describe(rank) + (ends_[rank].asked_to_end && ends_[rank].failure() ? " after it was asked to end" : "");
+    const bool asked = ends_[rank].asked_to_end && ends_[rank].failure();
+    const std::string how = describe(rank) + (asked ? " after being asked to end" : "");
     auto same = others.begin();
     while (same != others.end() && same->first != how) ++same;
     if (same == others.end()) same = others.insert(same, {how, {}});
     same->second.push_back(rank);
   }
   for (const auto& [how, ranks] : others)
-    text += "hvdrun: rank" + std::string(ranks.size() > 1 ? "s " : " ") + list_ranks(ranks) +
-            (ranks.size() > 1 ? " each " : " ") + how + "\n";
+    text += "hvdrun: rank" + std::string(ranks.size() > 1 ? "s " : " ") + list_ranks(ranks) + ": " +
+            how + "\n";
   return text;
 }
 
