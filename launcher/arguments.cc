@@ -92,8 +92,9 @@ void add_options(CLI::App* app, Parsed* parsed) {
       ->type_name("PATH")
       ->group(kReach);
 
-  app->add_option("-x", parsed->environment,
-                  "Environment variable for the ranks, as it is here or with a value; may be repeated")
+  app->add_option(
+         "-x", parsed->environment,
+         "Environment variable for the ranks, as it is here or with a value; may be repeated")
       ->type_name("NAME[=VALUE]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -123,8 +124,8 @@ void add_options(CLI::App* app, Parsed* parsed) {
   app->add_flag("--version", parsed->version, "Print the version")->group(kOther);
 
   Accepted& accepted = parsed->accepted;
-  app->add_flag("--allow-run-as-root,--gloo,--mpi,--use-gloo,--use-mpi,--tag-output",
-                accepted.flag, "")
+  app->add_flag("--allow-run-as-root,--gloo,--mpi,--use-gloo,--use-mpi,--tag-output", accepted.flag,
+                "")
       ->group(kCompatible);
   app->add_option("--bind-to", accepted.binding, "Only \"none\"")
       ->type_name("none")
@@ -208,7 +209,8 @@ Result<ParsedArguments> parse_arguments(const std::vector<std::string>& words,
   ALLRING_ASSIGN_OR_RETURN(SplitCommandLine split, split_command_line(*app, words));
 
   for (const CLI::Option* option : app->get_options()) {
-    if (option->get_lnames().empty() || option == app->get_help_ptr() || split.given.contains(option))
+    if (option->get_lnames().empty() || option == app->get_help_ptr() ||
+        split.given.contains(option))
       continue;
     const std::string value = environment.find(variable_of(*option)).value_or("");
     if (!value.empty()) split.options.push_back("--" + option->get_lnames().front() + "=" + value);
@@ -218,8 +220,7 @@ Result<ParsedArguments> parse_arguments(const std::vector<std::string>& words,
   } catch (const CLI::CallForHelp&) {
     return ParsedArguments{{}, PrintAndExit{app->help()}};
   } catch (const CLI::ParseError& error) {
-    return Status::invalid_argument(one_line(error.what()) +
-                                    "; hvdrun --help lists the options");
+    return Status::invalid_argument(one_line(error.what()) + "; hvdrun --help lists the options");
   }
   if (parsed.version)
     return ParsedArguments{{}, PrintAndExit{std::string("hvdrun ") + kVersion + "\n"}};

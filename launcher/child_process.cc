@@ -116,9 +116,9 @@ Status not_runnable(const std::string& name, const std::string& where) {
     return Status::invalid_argument("command not found: " + name + ": " + std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return Status::invalid_argument(name + " is a folder, not a command");
   const bool python = name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0;
-  return Status::invalid_argument(name + " is not executable; " +
-                                  (python ? "run it as: python " + name
-                                          : "make it so with: chmod +x " + name));
+  return Status::invalid_argument(
+      name + " is not executable; " +
+      (python ? "run it as: python " + name : "make it so with: chmod +x " + name));
 }
 
 }  // namespace
@@ -135,8 +135,7 @@ Result<pid_t> start_child(const ChildCommand& command) {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0)
-    run_child(command, argv.data(), environment.data(), parent, report.write_end.get());
+  if (pid == 0) run_child(command, argv.data(), environment.data(), parent, report.write_end.get());
   const int fork_error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) {

@@ -63,8 +63,7 @@ Result<SplitCommandLine> split_command_line(const CLI::App& app,
       split.options.back() += (read->name.starts_with("--") ? "=" : "") + *read->value;
       --missing;
     } else if (missing == 1) {
-      if (i == words.size())
-        return Status::invalid_argument("option " + word + " needs a value");
+      if (i == words.size()) return Status::invalid_argument("option " + word + " needs a value");
       split.options.back() += (read->name.starts_with("--") ? "=" : "") + words[i++];
       missing = 0;
     }
@@ -104,7 +103,9 @@ Result<std::vector<std::string>> split_words(const std::string& text) {
       }
     }
   }
-  if (quote != '\0') return Status::invalid_argument(std::string("a quotation ") + quote + " in \"" + text + "\" has no end");
+  if (quote != '\0')
+    return Status::invalid_argument(std::string("a quotation ") + quote + " in \"" + text +
+                                    "\" has no end");
   if (word) words.push_back(*word);
   return words;
 }

@@ -31,11 +31,11 @@ bool is_ipv6(const std::string& text) {
 
 /// Names go to ssh as an argument: a leading dash would be an option.
 Status check_name(std::string_view name, std::string_view entry) {
-  const bool good = !name.empty() && name[0] != '-' &&
-                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                      return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == ':' ||
-                             c == '%' || c >= 0x80;
-                    });
+  const bool good =
+      !name.empty() && name[0] != '-' && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '_' || c == '.' || c == ':' || c == '%' ||
+               c >= 0x80;
+      });
   if (good) return {};
   return Status::invalid_argument("bad host " + quoted(entry) +
                                   ": expected host, host:slots, user@host:slots or [IPv6]:slots");
@@ -153,9 +153,8 @@ Result<std::vector<Host>> merge_hosts(const std::vector<Host>& hosts,
     if (!host.local && same->user != host.user)
       return Status::invalid_argument("host " + host.name + " is named with two users: " +
                                       quoted(same->user) + " and " + quoted(host.user));
-    same->max_slots = same->max_slots == 0 || host.max_slots == 0
-                          ? 0
-                          : same->max_slots + host.max_slots;
+    same->max_slots =
+        same->max_slots == 0 || host.max_slots == 0 ? 0 : same->max_slots + host.max_slots;
     same->slots += host.slots;
   }
   return merged;

@@ -11,9 +11,9 @@ namespace allring {
 
 /// A host of the job, as the user wrote it.
 struct Host {
-  std::string user;  ///< for ssh; empty: the default
-  std::string name;  ///< host name, or address without brackets
-  int slots = 1;     ///< ranks that it takes
+  std::string user;   ///< for ssh; empty: the default
+  std::string name;   ///< host name, or address without brackets
+  int slots = 1;      ///< ranks that it takes
   int max_slots = 0;  ///< ranks that it takes at most, with --oversubscribe too; 0: no limit
   bool local = false;
 };

@@ -23,8 +23,7 @@ int fail(const allring::Status& status) {
 }
 
 int drive(const std::vector<std::string>& words, const allring::Environment& environment) {
-  allring::Result<allring::ParsedArguments> parsed =
-      allring::parse_arguments(words, environment);
+  allring::Result<allring::ParsedArguments> parsed = allring::parse_arguments(words, environment);
   if (!parsed.ok()) return fail(parsed.status());
   if (parsed->print) {
     std::fputs(parsed->print->text.c_str(), stdout);

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fcntl.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,10 +41,10 @@ using launcher::DriverCommand;
 
 int usable_cores() {
   cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                       : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  return ::sched_getaffinity(0, sizeof set, &set) == 0
+             ? CPU_COUNT(&set)
+             : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
-
 
 /// A TCP port that nobody uses now, for those who want one announced (torch's MASTER_PORT).
 int free_tcp_port() {
@@ -137,7 +137,8 @@ int Agent::run() {
       std::move(connected->socket), loop_,
       AgentStream::Handlers{[this](DriverCommand command) { on_command(std::move(command)); },
                             [this] { on_driver_gone(); }});
-  keys_ = std::make_unique<RelayedKeyValueMap>([this](AgentEvent event) { send(std::move(event)); });
+  keys_ =
+      std::make_unique<RelayedKeyValueMap>([this](AgentEvent event) { send(std::move(event)); });
 
   loop_.watch(signals_.get(), POLLIN, [this] { on_signals(); });
   // Quicker and surer than gRPC's own notice, and there even before the call is.
@@ -207,10 +208,9 @@ void Agent::start(const launcher::Start& start) {
 Status Agent::start_ranks(const launcher::Start& start) {
   if (start.argv().empty()) return Status::invalid_argument("no command was given");
   ALLRING_ASSIGN_OR_RETURN(secret_, SecretFile::make(start.secret()));
-  ALLRING_ASSIGN_OR_RETURN(
-      store_, StoreServer::listen(
-                  "unix:@allring-" + start.job_id() + "-" + std::to_string(::getpid()),
-                  start.secret(), *keys_));
+  ALLRING_ASSIGN_OR_RETURN(store_, StoreServer::listen("unix:@allring-" + start.job_id() + "-" +
+                                                           std::to_string(::getpid()),
+                                                       start.secret(), *keys_));
   output_credit_ = start.output_window_bytes();
 
   Environment environment;
@@ -242,14 +242,13 @@ Status Agent::start_ranks(const launcher::Start& start) {
     add_rank_variables(identity, &own);
     for (const std::string& entry : start.given_environment()) own.set_entry(entry);
     if (command.program.empty()) {
-      ALLRING_ASSIGN_OR_RETURN(command.program,
-                               find_program(command.argv[0], own.find("PATH").value_or(""),
-                                            command.working_directory));
+      ALLRING_ASSIGN_OR_RETURN(
+          command.program,
+          find_program(command.argv[0], own.find("PATH").value_or(""), command.working_directory));
     }
     command.environment = own.entries();
     ALLRING_ASSIGN_OR_RETURN(
-        auto process,
-        RankProcess::start(identity.rank, command, identity.rank == 0, loop_, *this));
+        auto process, RankProcess::start(identity.rank, command, identity.rank == 0, loop_, *this));
     rank_of_pid_[process->pid()] = identity.rank;
     ranks_[identity.rank] = std::move(process);
   }
@@ -309,8 +308,7 @@ void Agent::on_output(int rank, bool standard_error, std::string bytes) {
   event.mutable_output()->set_rank(rank);
   event.mutable_output()->set_standard_error(standard_error);
   event.mutable_output()->set_time_us(
-      std::chrono::duration_cast<microseconds>(
-          std::chrono::system_clock::now().time_since_epoch())
+      std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count());
   event.mutable_output()->set_bytes(std::move(bytes));
   send(std::move(event));
@@ -351,9 +349,9 @@ void Agent::on_driver_gone() {
 }
 
 void Agent::end_everything() {
-  const bool ended = end_descendants(
-      {}, deadline_after(seconds(10)),
-      [this](pid_t pid, int wait_status) { on_reaped(pid, wait_status); });
+  const bool ended =
+      end_descendants({}, deadline_after(seconds(10)),
+                      [this](pid_t pid, int wait_status) { on_reaped(pid, wait_status); });
   if (!ended) warn("some processes of the job do not end although they were killed");
 }
 
@@ -372,8 +370,7 @@ void Agent::beat() {
 
 void Agent::expect_driver(bool expected) {
   loop_.cancel(silence_timer_);
-  if (expected)
-    silence_timer_ = loop_.after(kDriverSilence, [this] { on_driver_gone(); });
+  if (expected) silence_timer_ = loop_.after(kDriverSilence, [this] { on_driver_gone(); });
 }
 
 }  // namespace

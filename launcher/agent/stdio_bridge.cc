@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "collectives/base/clock.h"
+#include "collectives/base/thread.h"
 
 namespace allring {
 
@@ -79,13 +79,12 @@ StdioBridge::StdioBridge(FileDescriptor socket) : socket_(std::move(socket)) {
   set_nonblocking(socket_.get());
   set_nonblocking(0);
   set_nonblocking(1);
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("stdio-bridge", [this] { run(); });
 }
 
 StdioBridge::~StdioBridge() { thread_.join(); }
 
 void StdioBridge::run() {
-  ::pthread_setname_np(::pthread_self(), "stdio-bridge");
   Flow inward(0, socket_.get());
   Flow outward(socket_.get(), 1);
   Deadline deadline = kNoDeadline;

@@ -91,8 +91,9 @@ std::string remote_agent_command(const std::string& path, bool fall_back_to_path
 
 Status explain_failed_start(const Host& host, const std::string& words, int wait_status) {
   const std::string said = last_line(words);
-  const std::string ending = host.local ? "the agent ended with " + describe_wait_status(wait_status)
-                                        : "ssh ended with " + describe_wait_status(wait_status);
+  const std::string ending = host.local
+                                 ? "the agent ended with " + describe_wait_status(wait_status)
+                                 : "ssh ended with " + describe_wait_status(wait_status);
   const std::string line = "host " + host.name + ": " + (said.empty() ? ending : said);
   auto contains = [&words](const char* text) { return words.find(text) != std::string::npos; };
   if (contains("Could not resolve hostname"))

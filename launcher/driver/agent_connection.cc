@@ -104,10 +104,10 @@ void AgentConnection::read_marker() {
 void AgentConnection::begin_call() {
   loop_.unwatch(socket_.get());
   received_.clear();
-  call_.emplace(std::move(socket_), loop_,
-                AgentCall::Handlers{
-                    [this](launcher::AgentEvent event) { on_event(std::move(event)); },
-                    [this](Status status) { on_call_ended(std::move(status)); }});
+  call_.emplace(
+      std::move(socket_), loop_,
+      AgentCall::Handlers{[this](launcher::AgentEvent event) { on_event(std::move(event)); },
+                          [this](Status status) { on_call_ended(std::move(status)); }});
 }
 
 void AgentConnection::read_words() {

@@ -225,8 +225,8 @@ int Driver::run() {
 // --- starting ---------------------------------------------------------------------------------
 
 void Driver::start_agents() {
-  phase_timer_ = loop_.after(to_duration(arguments_.start_timeout_seconds),
-                             [this] { on_start_timeout(); });
+  phase_timer_ =
+      loop_.after(to_duration(arguments_.start_timeout_seconds), [this] { on_start_timeout(); });
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     agents_[i].placed = &placement_.hosts[i];
     start_agent(&agents_[i]);
@@ -264,8 +264,8 @@ void Driver::on_start_timeout() {
   for (Agent& agent : agents_) {
     if (!agent.ready && !agent.ended)
       fail_start("host " + agent.placed->host.name + ": no answer within --start-timeout (" +
-                     std::to_string(std::lround(arguments_.start_timeout_seconds)) +
-                     " s)" + (agent.placed->host.local ? "" : "; try: ssh " + agent.placed->host.name),
+                     std::to_string(std::lround(arguments_.start_timeout_seconds)) + " s)" +
+                     (agent.placed->host.local ? "" : "; try: ssh " + agent.placed->host.name),
                  1);
   }
 }
@@ -310,8 +310,8 @@ DriverCommand Driver::start_command(const Agent& agent, std::size_t index) const
     start.add_given_environment("ALLRING_START_TIMEOUT=" + std::string(seconds_text));
   }
   for (const std::string& entry : arguments_.environment) start.add_given_environment(entry);
-  start.set_working_directory(
-      arguments_.working_directory.empty() ? current_folder() : arguments_.working_directory);
+  start.set_working_directory(arguments_.working_directory.empty() ? current_folder()
+                                                                   : arguments_.working_directory);
   start.set_working_directory_is_given(!arguments_.working_directory.empty());
   start.set_world_size(placement_.size);
   start.set_hosts(static_cast<int>(placement_.hosts.size()));
@@ -356,9 +356,9 @@ void Driver::on_event(Agent* agent, AgentEvent event) {
     case AgentEvent::kStarted:
       say_if_verbose("host " + host + ": its ranks have started");
       if (agent == &agents_[0] && !stdin_relay_) {
-        stdin_relay_.emplace(loop_, kInputWindowBytes,
-                             StdinRelay::Handlers{
-                                 [this](std::string bytes) {
+        stdin_relay_.emplace(
+            loop_, kInputWindowBytes,
+            StdinRelay::Handlers{[this](std::string bytes) {
                                    DriverCommand command;
                                    command.mutable_input()->set_bytes(std::move(bytes));
                                    agents_[0].connection->send(std::move(command));
@@ -543,8 +543,8 @@ void Driver::enter(Phase phase) {
 
 /// Goes on to what the ends of ranks and agents call for.
 void Driver::on_progress() {
-  const bool all_agents_ended = std::all_of(agents_.begin(), agents_.end(),
-                                            [](const Agent& agent) { return agent.ended; });
+  const bool all_agents_ended =
+      std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.ended; });
   if (phase_ == Phase::kFinishing) {
     if (all_agents_ended) loop_.stop();
     return;

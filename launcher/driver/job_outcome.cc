@@ -16,8 +16,8 @@ constexpr milliseconds kLateNews{500};
 
 /// "0", "0 and 2", "0, 1 and 3", "1 to 63".
 std::string list_ranks(const std::vector<int>& ranks) {
-  const bool run = ranks.size() > 3 &&
-                   ranks.back() - ranks.front() + 1 == static_cast<int>(ranks.size());
+  const bool run =
+      ranks.size() > 3 && ranks.back() - ranks.front() + 1 == static_cast<int>(ranks.size());
   if (run) return std::to_string(ranks.front()) + " to " + std::to_string(ranks.back());
   std::string text;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -89,8 +89,7 @@ int JobOutcome::exit_code() const {
 std::string JobOutcome::describe(int rank) const {
   const End& end = ends_[rank];
   if (end.kind == End::Kind::kLost) return "lost with its host: " + end.reason;
-  return (WIFSIGNALED(end.wait_status) ? "killed by " : "") +
-         describe_wait_status(end.wait_status);
+  return (WIFSIGNALED(end.wait_status) ? "killed by " : "") + describe_wait_status(end.wait_status);
 }
 
 std::string JobOutcome::account(

@@ -51,7 +51,8 @@ void StdinRelay::read() {
     background_timer_ = loop_.after(seconds(1), [this] { update(); });
     return;
   }
-  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(credit_bytes_, 64 << 10)), '\0');
+  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(credit_bytes_, 64 << 10)),
+                    '\0');
   const ssize_t got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {

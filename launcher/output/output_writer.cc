@@ -1,16 +1,16 @@
 #include "launcher/output/output_writer.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "collectives/base/thread.h"
 #include "launcher/file_descriptor.h"
 
 namespace allring {
 
 OutputWriter::OutputWriter(std::function<void(OutputStream, Status)> failed)
-    : failed_(std::move(failed)), thread_([this] { run(); }) {}
+    : failed_(std::move(failed)), thread_(start_thread("output-writer", [this] { run(); })) {}
 
 OutputWriter::~OutputWriter() {
   {
@@ -38,7 +38,6 @@ bool OutputWriter::flush(Deadline deadline) {
 }
 
 void OutputWriter::run() {
-  ::pthread_setname_np(::pthread_self(), "output-writer");
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stopped_ || !items_.empty(); });

@@ -21,8 +21,7 @@ Result<RankFiles> RankFiles::open(const std::string& directory, int size) {
       return Status::invalid_argument("--output-filename: cannot make the folder " + folder + ": " +
                                       error.message());
     for (OutputStream stream : {OutputStream::kStdout, OutputStream::kStderr}) {
-      const std::string path =
-          folder + (stream == OutputStream::kStdout ? "/stdout" : "/stderr");
+      const std::string path = folder + (stream == OutputStream::kStdout ? "/stdout" : "/stderr");
       FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
       if (!fd)
         return Status::from_errno("--output-filename: cannot write " + path, errno,
