@@ -183,7 +183,7 @@ ALLRING_EXPORT int allring_release(allring_handle handle);
 /* ---- what the library is doing ----------------------------------------------------------------*/
 
 /* Copies a description (JSON, NUL-terminated, cut to `bytes`) of what was built and chosen: version,
- * simd, transports, lanes, options with their values. Returns the length it needs, or -1. */
+ * simd, transports, lanes, options with their values. Returns the bytes it needs, the NUL included, or -1. */
 ALLRING_EXPORT int64_t allring_describe(char* buffer, size_t bytes);
 
 #ifdef __cplusplus

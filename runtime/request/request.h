@@ -28,6 +28,8 @@ struct Request {
   std::vector<std::int64_t> splits;  ///< alltoall: rows for each rank
   std::string group;                 ///< of a grouped call: its name; empty otherwise
   std::int32_t group_size = 0;       ///< members of that group
+  /// The name comes from a counter and will not be seen again: not worth remembering.
+  bool unnamed = false;
 
   bool operator==(const Request&) const = default;
 };
