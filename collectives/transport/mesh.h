@@ -48,7 +48,7 @@ class MeshTransport final : public Transport {
   ~MeshTransport() override;
 
   Rank rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(members_.size()); }
+  int size() const override { return size_; }
   Result<Ticket> post_send(Rank peer, Tag tag, std::span<const std::byte> bytes) override;
   Result<Ticket> post_recv(Rank peer, Tag tag, std::span<std::byte> bytes) override;
   Status wait(Ticket ticket, Deadline deadline) override;
@@ -56,11 +56,11 @@ class MeshTransport final : public Transport {
 
  private:
   class Impl;
-  MeshTransport(std::unique_ptr<Impl> impl, Rank rank, std::vector<Rank> members);
+  MeshTransport(std::unique_ptr<Impl> impl, Rank rank, int size);
 
   std::unique_ptr<Impl> impl_;
   Rank rank_;
-  std::vector<Rank> members_;
+  int size_;
 };
 
 }  // namespace allring

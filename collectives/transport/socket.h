@@ -1,5 +1,6 @@
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -82,6 +83,9 @@ Result<Fd> receive_with_fd(int socket, std::span<std::byte> bytes, Deadline dead
 
 /// Blocks until poll() reports one of `events` (or an error or hang-up) on fd.
 Status wait_ready(int fd, short events, Deadline deadline, Cancel cancel = {});
+
+/// poll(): blocks until one of `fds` is ready, and tells which in their revents. @return kTimedOut.
+Status wait_any(std::span<pollfd> fds, Deadline deadline);
 
 bool is_unix_socket(int fd);
 /// User of the process at the other end of a unix socket (SO_PEERCRED).

@@ -35,17 +35,21 @@ Status broken(const char* what, int error) {
 
 }  // namespace
 
-Status wait_ready(int fd, short events, Deadline deadline, Cancel cancel) {
-  pollfd fds[3] = {{fd, events, 0}, {cancel.fds[0], POLLIN, 0}, {cancel.fds[1], POLLIN, 0}};
+Status wait_any(std::span<pollfd> fds, Deadline deadline) {
   while (true) {
     timespec storage;
-    const int ready = ppoll(fds, 3, poll_timeout(deadline, &storage), nullptr);
-    if (ready < 0 && errno != EINTR) return Status::from_errno("poll", errno);
-    if (ready > 0 && (fds[1].revents | fds[2].revents) != 0)
-      return Status::aborted("given up while waiting");
+    const int ready = ppoll(fds.data(), fds.size(), poll_timeout(deadline, &storage), nullptr);
     if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return Status::from_errno("poll", errno);
     if (Clock::real().now() >= deadline) return Status::timed_out("no answer in time");
   }
+}
+
+Status wait_ready(int fd, short events, Deadline deadline, Cancel cancel) {
+  pollfd fds[3] = {{fd, events, 0}, {cancel.fds[0], POLLIN, 0}, {cancel.fds[1], POLLIN, 0}};
+  ALLRING_RETURN_IF_ERROR(wait_any(fds, deadline));
+  if ((fds[1].revents | fds[2].revents) != 0) return Status::aborted("given up while waiting");
+  return {};
 }
 
 Status read_full(int fd, std::span<std::byte> bytes, Deadline deadline, Cancel cancel) {
