@@ -9,8 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "collectives/transport/heap_host_memory.h"
-#include "collectives/transport/inproc.h"
+#include "test/harness/network.h"
 
 namespace allring::test {
 
@@ -20,23 +19,17 @@ namespace {
 class RunningCluster {
  public:
   explicit RunningCluster(const Cluster& cluster)
-      : topology_(cluster.host_of),
-        network_(topology_.size(), cluster.medium == Medium::kInproc
-                                       ? InprocNetwork::Mode::kBuffered
-                                       : InprocNetwork::Mode::kRendezvous) {
-    for (int host = 0; host < topology_.hosts(); ++host) {
-      if (!cluster.host_memory) break;
-      HostMemory::Shape shape = cluster.shape;
-      shape.ranks = static_cast<int>(topology_.ranks_on(host).size());
-      memories_.push_back(
-          make_heap_host_memory(shape, WaitPolicy::choose(topology_.size(), cluster.wait)));
+      : topology_(cluster.host_of), network_(make_network(cluster, topology_)) {
+    if (cluster.host_memory) {
+      memories_ = network_->share_host_memory(cluster.shape,
+                                              WaitPolicy::choose(topology_.size(), cluster.wait));
     }
     for (Rank rank = 0; rank < topology_.size(); ++rank) {
       HostMemory* memory = cluster.host_memory
                                ? memories_[topology_.host(rank)][topology_.local_rank(rank)].get()
                                : nullptr;
       transports_.push_back(
-          std::make_unique<FaultyTransport>(network_.transport(rank), cluster.fault));
+          std::make_unique<FaultyTransport>(network_->transport(rank), cluster.fault));
       groups_.push_back(std::make_unique<Group>(topology_, *transports_.back(),
                                                 topology_.hosts() == 1 ? memory : nullptr));
       build_hierarchy(*groups_.back(), memory);
@@ -51,7 +44,7 @@ class RunningCluster {
 
  private:
   const Topology topology_;
-  InprocNetwork network_;
+  std::unique_ptr<Network> network_;
   std::vector<std::vector<std::unique_ptr<HostMemory>>> memories_;  // by host, local rank
   std::vector<std::unique_ptr<FaultyTransport>> transports_;
   std::vector<std::unique_ptr<Group>> groups_;
@@ -60,7 +53,19 @@ class RunningCluster {
 }  // namespace
 
 std::string medium_name(Medium medium) {
-  return medium == Medium::kInproc ? "inproc" : "inproc-rendezvous";
+  switch (medium) {
+    case Medium::kInproc:
+      return "inproc";
+    case Medium::kInprocRendezvous:
+      return "inproc-rendezvous";
+    case Medium::kShm:
+      return "shm";
+    case Medium::kUnixSockets:
+      return "unix-sockets";
+    case Medium::kTcp:
+      return "tcp";
+  }
+  return "?";
 }
 
 Cluster Cluster::one_host(int size, Medium medium, bool host_memory) {

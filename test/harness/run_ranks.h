@@ -15,6 +15,9 @@ namespace allring::test {
 enum class Medium {
   kInproc,            ///< InprocNetwork, buffered
   kInprocRendezvous,  ///< InprocNetwork, a send completes when it is received
+  kShm,               ///< MeshTransport: rings in shared memory within a host, TCP between hosts
+  kUnixSockets,       ///< MeshTransport: unix sockets within a host, TCP between hosts
+  kTcp,               ///< MeshTransport: TCP on the loopback everywhere
 };
 std::string medium_name(Medium medium);
 
