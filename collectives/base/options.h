@@ -24,6 +24,7 @@ struct Options {
   std::string wait = "auto";
   std::string simd = "auto";
   std::string network_interfaces;
+  std::string mpi_library;
   double start_timeout_seconds = 30;
   double heartbeat_timeout_seconds = 60;
   double stall_warning_seconds = 60;

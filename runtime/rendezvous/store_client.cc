@@ -38,11 +38,23 @@ Status StoreClient::put(std::string_view key, std::string_view value) {
   if (key.size() > kLongestStoreKey || value.size() > kLargestStoreFrame - kLongestStoreKey - 16)
     return Status::invalid_argument("a store entry of " + std::to_string(key.size()) + " + " +
                                     std::to_string(value.size()) + " bytes is too large");
-  return request({StoreFrameType::kPut, 0, key, value});
+  return request({{StoreFrameType::kPut, 0, key, value}});
 }
 
 Status StoreClient::remove(std::string_view key) {
-  return request({StoreFrameType::kRemove, 0, key, {}});
+  return request({{StoreFrameType::kRemove, 0, key, {}}});
+}
+
+Status StoreClient::put_each(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::vector<StoreFrame> frames;
+  for (const auto& [key, value] : entries) frames.push_back({StoreFrameType::kPut, 0, key, value});
+  return request(std::move(frames));
+}
+
+Status StoreClient::remove_each(const std::vector<std::string>& keys) {
+  std::vector<StoreFrame> frames;
+  for (const std::string& key : keys) frames.push_back({StoreFrameType::kRemove, 0, key, {}});
+  return request(std::move(frames));
 }
 
 Result<std::string> StoreClient::wait(std::string_view key, Deadline deadline) {
@@ -72,13 +84,17 @@ Result<std::vector<std::optional<std::string>>> StoreClient::wait_each(
   return values;
 }
 
-Status StoreClient::request(StoreFrame frame) {
+Status StoreClient::request(std::vector<StoreFrame> frames) {
   const Deadline deadline = deadline_after(request_timeout_);
-  frame.id = expect();
-  ALLRING_RETURN_IF_ERROR(send(frame, deadline));
-  ALLRING_ASSIGN_OR_RETURN(const auto done, answer(frame.id, deadline));
-  if (done) return {};
-  return Status::timed_out("the store at " + address_ + " does not answer");
+  for (StoreFrame& frame : frames) {
+    frame.id = expect();
+    ALLRING_RETURN_IF_ERROR(send(frame, deadline));
+  }
+  for (const StoreFrame& frame : frames) {
+    ALLRING_ASSIGN_OR_RETURN(const auto done, answer(frame.id, deadline));
+    if (!done) return Status::timed_out("the store at " + address_ + " does not answer");
+  }
+  return {};
 }
 
 std::uint32_t StoreClient::expect() {

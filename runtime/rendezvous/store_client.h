@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "collectives/base/clock.h"
@@ -49,6 +50,10 @@ class StoreClient final : public Store {
   Result<std::string> wait(std::string_view key, Deadline deadline) override;
   Status remove(std::string_view key) override;
 
+  /// Several at once, one round trip in all.
+  Status put_each(const std::vector<std::pair<std::string, std::string>>& entries);
+  Status remove_each(const std::vector<std::string>& keys);
+
   /// Waits for all `keys` at once, one round trip in all. Keys that had not come at the deadline
   /// are nullopt. @return kPeerLost if the server is gone.
   Result<std::vector<std::optional<std::string>>> wait_each(const std::vector<std::string>& keys,
@@ -67,7 +72,7 @@ class StoreClient final : public Store {
   void fail(const Status& reason);
   std::uint32_t expect();
   Status send(const StoreFrame& frame, Deadline deadline);
-  Status request(StoreFrame frame);
+  Status request(std::vector<StoreFrame> frames);
   /// Blocks until the answer `id` is there and takes it; nullopt at the deadline.
   Result<std::optional<std::string>> answer(std::uint32_t id, Deadline deadline);
 

@@ -184,6 +184,8 @@ void StoreServer::Loop::run() {
     for (int i = 0; i < count; ++i) {
       switch (const Id id = events[i].data.u64) {
         case kStop:
+          // What was put before the end is sent before the end.
+          for (const auto& [key, value] : arrivals_->take()) deliver(key, value);
           return;
         case kArrivals:
           for (const auto& [key, value] : arrivals_->take()) deliver(key, value);

@@ -26,7 +26,8 @@ class StoreServer {
   static Result<std::unique_ptr<StoreServer>> listen(const std::string& address, std::string secret,
                                                      KeyValueMap& map);
 
-  /// Closes every connection, so that pending waits of clients fail, and joins the thread.
+  /// Answers what can be answered without blocking, closes every connection, so that other pending
+  /// waits of clients fail, and joins the thread.
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
