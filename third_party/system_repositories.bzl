@@ -89,6 +89,12 @@ def system_repositories():
         paths = {"include/CLI": ["/usr/include/CLI"]},
     )
     _system_library(
+        name = "system_json",
+        build_file = "//third_party:json.BUILD",
+        packages = "nlohmann-json3-dev",
+        paths = {"include/nlohmann": ["/usr/include/nlohmann"]},
+    )
+    _system_library(
         name = "system_fmt",
         build_file = "//third_party:fmt.BUILD",
         packages = "libfmt-dev",

@@ -1,0 +1,131 @@
+#include "benchmarks/hvdbench/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <cctype>
+#include <limits>
+#include <map>
+
+#include "bindings/c/allring.h"
+
+namespace allring::bench {
+
+namespace {
+
+const std::map<std::string, CollectiveKind> kCollectives = {
+    {"allreduce", CollectiveKind::kAllreduce}, {"allgather", CollectiveKind::kAllgather},
+    {"reduce_scatter", CollectiveKind::kReduceScatter},
+    {"broadcast", CollectiveKind::kBroadcast}, {"alltoall", CollectiveKind::kAlltoall},
+    {"barrier", CollectiveKind::kBarrier},
+};
+
+std::map<std::string, DataType> data_types() {
+  std::map<std::string, DataType> names;
+  for (int i = 0; i < kDataTypeCount; ++i) {
+    const auto dtype = static_cast<DataType>(i);
+    if (dtype != DataType::kBool) names.emplace(data_type_name(dtype), dtype);
+  }
+  return names;
+}
+
+const std::map<std::string, ReduceOp> kOps = {
+    {"sum", ReduceOp::kSum}, {"average", ReduceOp::kAverage},
+    {"min", ReduceOp::kMin}, {"max", ReduceOp::kMax}, {"product", ReduceOp::kProduct},
+};
+
+/// A CLI11 check that turns "64K" into bytes.
+CLI::Validator bytes_validator() {
+  return CLI::Validator(
+      [](std::string& text) {
+        std::size_t bytes = 0;
+        if (!parse_bytes(text, &bytes)) return "\"" + text + "\" is not a size like 8, 64K or 1M";
+        text = std::to_string(bytes);
+        return std::string();
+      },
+      "BYTES[K|M|G]");
+}
+
+}  // namespace
+
+bool parse_bytes(const std::string& text, std::size_t* bytes) {
+  std::size_t digits = 0;
+  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits]))) ++digits;
+  if (digits == 0 || digits > 12 || text.size() > digits + 1) return false;
+  int shift = 0;
+  if (text.size() == digits + 1) {
+    const auto unit =
+        std::string("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(text[digits]))));
+    if (unit == std::string::npos) return false;
+    shift = 10 * static_cast<int>(unit + 1);
+  }
+  const std::size_t value = std::stoull(text.substr(0, digits));
+  if (value > std::numeric_limits<std::size_t>::max() >> (shift + 1)) return false;
+  *bytes = value << shift;
+  return true;
+}
+
+std::vector<std::size_t> Arguments::sizes() const {
+  if (collective == CollectiveKind::kBarrier) return {0};
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = begin_bytes; bytes <= end_bytes; bytes *= factor) {
+    sizes.push_back(bytes);
+    if (bytes > end_bytes / factor) break;
+  }
+  return sizes;
+}
+
+bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code) {
+  CLI::App app("Measures Allring's collectives: hvdrun -np 2 hvdbench allreduce -b 8 -e 64M -f 4");
+  app.name("hvdbench");
+  app.set_version_flag("--version", std::string("hvdbench ") + allring_version());
+  app.option_defaults()->always_capture_default();
+  app.add_option("collective", arguments->collective, "What to measure")
+      ->transform(CLI::Transformer(kCollectives, CLI::ignore_case)
+                      .description("allreduce|allgather|reduce_scatter|broadcast|alltoall|barrier"))
+      ->default_str("allreduce");
+  app.add_option("-b,--minbytes", arguments->begin_bytes, "First size")
+      ->transform(bytes_validator());
+  app.add_option("-e,--maxbytes", arguments->end_bytes, "Last size")->transform(bytes_validator());
+  app.add_option("-f,--stepfactor", arguments->factor, "Each size is the last times this")
+      ->check(CLI::Range(std::size_t{2}, std::size_t{1} << 20));
+  app.add_option("-d,--datatype", arguments->dtype, "Element type")
+      ->transform(CLI::Transformer(data_types(), CLI::ignore_case)
+                      .description("float32|float16|bfloat16|float64|int32|..."))
+      ->default_str("float32");
+  app.add_option("-o,--op", arguments->op, "Reduction")
+      ->transform(CLI::Transformer(kOps, CLI::ignore_case).description("sum|average|min|max|product"))
+      ->default_str("sum");
+  app.add_option("-r,--root", arguments->root, "Root of broadcast")->check(CLI::NonNegativeNumber);
+  app.add_option("-w,--warmup_iters", arguments->warmup_iterations, "Calls before the clock runs")
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("-n,--iters", arguments->iterations, "Calls that are timed")
+      ->check(CLI::Range(1, 1000000));
+  app.add_option("-c,--check", arguments->check, "Compare each result with the expected one");
+  app.add_option("--layer", arguments->layer,
+                 "runtime: negotiated, through the C interface; core: the bare communicator")
+      ->check(CLI::IsMember({"runtime", "core"}));
+  app.add_option("--algorithm", arguments->algorithm,
+                 "Forces a row of the catalog, \"ring\" or \"allreduce=ring,allgather=ring\"");
+  app.add_option("--json", arguments->json_file, "Writes the results to a file (rank 0)");
+  app.add_option("--csv", arguments->csv_file, "Likewise as comma-separated values");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool told = error.get_exit_code() == 0;
+    if (told) {
+      *exit_code = app.exit(error);
+    } else {
+      std::cerr << "hvdbench: " << error.what() << " (hvdbench --help lists the options)\n";
+      *exit_code = 2;
+    }
+    return false;
+  }
+  if (arguments->begin_bytes == 0 || arguments->end_bytes < arguments->begin_bytes) {
+    std::cerr << "hvdbench: -b " << arguments->begin_bytes << " -e " << arguments->end_bytes
+              << ": sizes must grow from at least 1 byte\n";
+    *exit_code = 2;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace allring::bench

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithm/algorithm.h"
+#include "collectives/base/types.h"
+
+namespace allring::bench {
+
+/// The command line of hvdbench; flags and their letters are those of nccl-tests.
+struct Arguments {
+  CollectiveKind collective = CollectiveKind::kAllreduce;
+  std::size_t begin_bytes = 8;
+  std::size_t end_bytes = 64 << 20;
+  std::size_t factor = 4;
+  DataType dtype = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  Rank root = 0;
+  int warmup_iterations = 5;
+  int iterations = 20;
+  bool check = true;
+  std::string layer = "runtime";  ///< "core" or "runtime"
+  std::string algorithm;          ///< empty: the catalog chooses
+  std::string json_file;
+  std::string csv_file;
+
+  /// begin, begin·factor, ... up to end.
+  std::vector<std::size_t> sizes() const;
+};
+
+/// Parses or, for --help, --version and mistakes, prints and gives the exit code through
+/// `*exit_code` (0 or 2); false then.
+bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code);
+
+/// "8", "64K", "1M", "2G" (powers of 1024). False for anything else.
+bool parse_bytes(const std::string& text, std::size_t* bytes);
+
+}  // namespace allring::bench

@@ -1,0 +1,102 @@
+#include <cstring>
+#include <string>
+
+#include "benchmarks/hvdbench/contestant.h"
+#include "bindings/c/allring.h"
+
+namespace allring::bench {
+
+namespace {
+
+Status last_error(int code) {
+  return {static_cast<StatusCode>(code), allring_last_error()};
+}
+
+class RuntimeContestant final : public Contestant {
+ public:
+  ~RuntimeContestant() override { allring_shutdown(); }
+
+  const char* layer() const override { return "runtime"; }
+  int rank() const override { return allring_rank(); }
+  int size() const override { return allring_size(); }
+  int hosts() const override { return allring_size() / allring_local_size(); }
+  std::string_view algorithm(const Call&) override { return ""; }
+
+  Status run(const Call& call) override {
+    allring_handle handle = 0;
+    const std::string name = "bench." + std::to_string(static_cast<int>(call.kind)) + "." +
+                             std::to_string(call.count) + (call.input == call.output ? ".i" : ".o");
+    if (int code = start(call, name.c_str(), &handle)) return last_error(code);
+    const int code = allring_wait(handle, -1);
+    Status status = code == ALLRING_OK ? Status() : last_error(code);
+    if (status.ok()) status = fetch(call, handle);
+    allring_release(handle);
+    return status;
+  }
+
+  Status barrier() override {
+    Call call;
+    call.kind = CollectiveKind::kBarrier;
+    return run(call);
+  }
+
+  Status max_over_ranks(std::vector<double>& values) override {
+    Call call;
+    call.dtype = DataType::kFloat64;
+    call.op = ReduceOp::kMax;
+    call.count = values.size();
+    call.input = call.output = values.data();
+    return run(call);
+  }
+
+ private:
+  static int start(const Call& call, const char* name, allring_handle* handle) {
+    const auto count = static_cast<std::int64_t>(call.count);
+    const std::int64_t part = count / allring_size();
+    const int dtype = static_cast<int>(call.dtype);
+    const int op = static_cast<int>(call.op);
+    const int set = ALLRING_GLOBAL_PROCESS_SET;
+    switch (call.kind) {
+      case CollectiveKind::kAllreduce:
+        return allring_allreduce_async(name, call.input, call.output, 1, &count, dtype, op, 1, 1,
+                                       set, handle);
+      case CollectiveKind::kAllgather:
+        return allring_allgather_async(name, call.input, 1, &part, dtype, set, handle);
+      case CollectiveKind::kReduceScatter:
+        return allring_reduce_scatter_async(name, call.input, 1, &count, dtype, op, 1, 1, set,
+                                            handle);
+      case CollectiveKind::kBroadcast:
+        return allring_broadcast_async(name, call.input, call.output, 1, &count, dtype, call.root,
+                                       set, handle);
+      case CollectiveKind::kAlltoall:
+        return allring_alltoall_async(name, call.input, 1, &count, dtype, 0, nullptr, set, handle);
+      case CollectiveKind::kBarrier:
+        return allring_barrier_async(set, handle);
+    }
+    return ALLRING_INTERNAL;
+  }
+
+  /// Where the library allocates the output, its first bytes are what the check needs to see.
+  static Status fetch(const Call& call, allring_handle handle) {
+    if (call.output == nullptr || call.kind == CollectiveKind::kAllreduce ||
+        call.kind == CollectiveKind::kBroadcast)
+      return {};
+    void* data = nullptr;
+    int ndim = 0;
+    std::int64_t shape[64];
+    if (int code = allring_output(handle, 0, &data, &ndim, shape)) return last_error(code);
+    std::size_t bytes = element_bytes(call.dtype);
+    for (int i = 0; i < ndim; ++i) bytes *= static_cast<std::size_t>(shape[i]);
+    std::memcpy(call.output, data, bytes);
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Contestant>> make_runtime_contestant() {
+  if (int code = allring_init()) return last_error(code);
+  return std::unique_ptr<Contestant>(std::make_unique<RuntimeContestant>());
+}
+
+}  // namespace allring::bench
