@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "benchmarks/hvdbench/arguments.h"
-#include "benchmarks/hvdbench/pattern.h"
-#include "benchmarks/hvdbench/runner.h"
+#include "benchmarks/bench/arguments.h"
+#include "benchmarks/bench/pattern.h"
+#include "benchmarks/bench/runner.h"
 
 namespace allring::bench {
 

@@ -1,4 +1,4 @@
-#include "benchmarks/hvdbench/pattern.h"
+#include "benchmarks/bench/pattern.h"
 
 #include <algorithm>
 #include <cstring>

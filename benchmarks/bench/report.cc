@@ -1,4 +1,4 @@
-#include "benchmarks/hvdbench/report.h"
+#include "benchmarks/bench/report.h"
 
 #include <cerrno>
 #include <cstring>

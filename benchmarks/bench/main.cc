@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "benchmarks/hvdbench/arguments.h"
-#include "benchmarks/hvdbench/contestant.h"
-#include "benchmarks/hvdbench/report.h"
-#include "benchmarks/hvdbench/runner.h"
+#include "benchmarks/bench/arguments.h"
+#include "benchmarks/bench/contestant.h"
+#include "benchmarks/bench/report.h"
+#include "benchmarks/bench/runner.h"
 
 namespace allring::bench {
 namespace {

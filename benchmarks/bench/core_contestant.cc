@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "benchmarks/hvdbench/contestant.h"
+#include "benchmarks/bench/contestant.h"
 #include "collectives/base/options.h"
 #include "collectives/communicator/communicator.h"
 #include "runtime/rendezvous/job.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/hvdbench/runner.h"
+#include "benchmarks/bench/runner.h"
 
 namespace allring::bench {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "benchmarks/hvdbench/contestant.h"
+#include "benchmarks/bench/contestant.h"
 
 namespace allring::bench {
 

@@ -1,4 +1,4 @@
-#include "benchmarks/hvdbench/arguments.h"
+#include "benchmarks/bench/arguments.h"
 
 #include <CLI/CLI.hpp>
 #include <cctype>

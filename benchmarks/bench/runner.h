@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/hvdbench/arguments.h"
-#include "benchmarks/hvdbench/contestant.h"
+#include "benchmarks/bench/arguments.h"
+#include "benchmarks/bench/contestant.h"
 
 namespace allring::bench {
 

@@ -1,7 +1,7 @@
 #include <cstring>
 #include <string>
 
-#include "benchmarks/hvdbench/contestant.h"
+#include "benchmarks/bench/contestant.h"
 #include "bindings/c/allring.h"
 
 namespace allring::bench {

@@ -1,4 +1,4 @@
-#include "benchmarks/hvdbench/runner.h"
+#include "benchmarks/bench/runner.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 
-#include "benchmarks/hvdbench/pattern.h"
+#include "benchmarks/bench/pattern.h"
 
 namespace allring::bench {
 
