@@ -51,7 +51,7 @@ class MeshTransport::Impl {
   /// How a wait is going.
   struct Waiting {
     std::int64_t idle_turns = 0;   ///< since something moved
-    std::int64_t until_check = 0;  ///< turns until abort and deadline are looked at
+    std::int64_t until_check = 0;  ///< turns until the deadline is looked at
   };
 
   Status open_stream(Rank peer);
@@ -59,7 +59,7 @@ class MeshTransport::Impl {
   Result<bool> progress();
   Status pause(Waiting* waiting, Deadline deadline);
   Status sleep(Deadline deadline);
-  Status check_given_up(const Operation& awaited, Deadline deadline);
+  Status check_deadline(const Operation& awaited, Deadline deadline);
   Status abort_reason() const;
   Status fail(Status status);
 
@@ -200,6 +200,10 @@ Status MeshTransport::Impl::wait(Ticket ticket, Deadline deadline) {
   Waiting waiting;
   Status status = failure_;
   while (status.ok() && !operation->done) {
+    if (aborted_.load(std::memory_order_acquire)) {
+      status = fail(abort_reason());
+      break;
+    }
     const Result<bool> moved = progress();
     status = moved.status();
     if (!status.ok() || operation->done) break;
@@ -207,7 +211,7 @@ Status MeshTransport::Impl::wait(Ticket ticket, Deadline deadline) {
     waiting.until_check -= costly_ ? kCostlyTurn : 1;
     if (waiting.until_check <= 0) {
       waiting.until_check = kTurnsPerCheck;
-      status = check_given_up(*operation, deadline);
+      status = check_deadline(*operation, deadline);
     }
     if (status.ok() && !*moved) status = pause(&waiting, deadline);
   }
@@ -257,8 +261,7 @@ Status MeshTransport::Impl::sleep(Deadline deadline) {
   return status.code() == StatusCode::kTimedOut ? Status() : status;
 }
 
-Status MeshTransport::Impl::check_given_up(const Operation& awaited, Deadline deadline) {
-  if (aborted_.load(std::memory_order_acquire)) return fail(abort_reason());
+Status MeshTransport::Impl::check_deadline(const Operation& awaited, Deadline deadline) {
   if (deadline == kNoDeadline || Clock::real().now() < deadline) return {};
   const Peer& peer = peers_[awaited.peer];
   const MessageStream& stream = awaited.sending ? *peer.outgoing : *peer.incoming;

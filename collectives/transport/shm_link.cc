@@ -12,6 +12,12 @@ namespace {
 /// One that never sleeps looks at the socket once in so many vain tries, for the other's end.
 constexpr int kTriesPerLook = 4096;
 
+Status overwritten() {
+  return Status::internal(
+      "the ring in shared memory between the two was overwritten; one of the processes has a fault "
+      "that writes where it must not");
+}
+
 }  // namespace
 
 ShmLink::ShmLink(Direction direction, std::shared_ptr<Segment> ring, Fd socket)
@@ -55,12 +61,14 @@ Result<std::size_t> ShmLink::try_write(std::span<const Source> parts) {
     if (writer_->reader_needs_waking()) ring_doorbell();
     return moved;
   }
+  if (writer_->broken()) return overwritten();
   if (other_side_gone()) return Status(StatusCode::kPeerLost, "the connection was closed");
   return moved;
 }
 
 Result<std::size_t> ShmLink::try_read(std::span<const Sink> parts) {
   std::size_t moved = reader_->read(parts);
+  if (reader_->broken()) return overwritten();
   if (moved == 0 && other_side_gone()) {
     // It may have written before it closed, and after we looked.
     moved = reader_->read(parts);

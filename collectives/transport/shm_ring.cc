@@ -33,12 +33,14 @@ ShmRingWriter::ShmRingWriter(std::span<std::byte> memory)
                 "a ring's capacity is a power of two");
 }
 
+void ShmRingWriter::look(std::memory_order order) {
+  read_ = control_->read.load(order);
+  broken_ = broken_ || written_ - read_ > capacity_;
+}
+
 std::size_t ShmRingWriter::room(std::size_t wanted) {
-  if (capacity_ - (written_ - read_) < wanted) {
-    read_ = control_->read.load(std::memory_order_acquire);
-    ALLRING_CHECK(written_ - read_ <= capacity_, "a ring in shared memory was overwritten");
-  }
-  return capacity_ - (written_ - read_);
+  if (capacity_ - (written_ - read_) < wanted) look(std::memory_order_acquire);
+  return broken_ ? 0 : capacity_ - (written_ - read_);
 }
 
 std::size_t ShmRingWriter::write(std::span<const Link::Source> parts) {
@@ -76,8 +78,8 @@ bool ShmRingWriter::reader_needs_waking() {
 
 bool ShmRingWriter::fall_asleep() {
   control_->writer_asleep.store(1, kOrdered);
-  read_ = control_->read.load(kOrdered);
-  return full();
+  look(kOrdered);
+  return full() && !broken_;
 }
 
 void ShmRingWriter::wake_up() { control_->writer_asleep.store(0, std::memory_order_relaxed); }
@@ -90,12 +92,14 @@ ShmRingReader::ShmRingReader(std::span<std::byte> memory)
                 "a ring's capacity is a power of two");
 }
 
+void ShmRingReader::look(std::memory_order order) {
+  written_ = control_->written.load(order);
+  broken_ = broken_ || written_ - read_ > capacity_;
+}
+
 std::size_t ShmRingReader::available(std::size_t wanted) {
-  if (written_ - read_ < wanted) {
-    written_ = control_->written.load(std::memory_order_acquire);
-    ALLRING_CHECK(written_ - read_ <= capacity_, "a ring in shared memory was overwritten");
-  }
-  return written_ - read_;
+  if (written_ - read_ < wanted) look(std::memory_order_acquire);
+  return broken_ ? 0 : written_ - read_;
 }
 
 std::size_t ShmRingReader::read(std::span<const Link::Sink> parts) {
@@ -133,8 +137,8 @@ bool ShmRingReader::writer_needs_waking() {
 
 bool ShmRingReader::fall_asleep() {
   control_->reader_asleep.store(1, kOrdered);
-  written_ = control_->written.load(kOrdered);
-  return empty();
+  look(kOrdered);
+  return empty() && !broken_;
 }
 
 void ShmRingReader::wake_up() { control_->reader_asleep.store(0, std::memory_order_relaxed); }

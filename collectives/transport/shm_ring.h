@@ -31,6 +31,8 @@ class ShmRingWriter {
   /// Copies as much off the front of `parts` as fits. @return how much.
   std::size_t write(std::span<const Link::Source> parts);
   bool full();
+  /// The other side's word makes no sense: something overwrote the memory. Nothing moves any more.
+  bool broken() const { return broken_; }
 
   /// True once if the reader said that it sleeps and there is something for it: wake it.
   bool reader_needs_waking();
@@ -41,12 +43,14 @@ class ShmRingWriter {
  private:
   /// Free bytes; looks at the other side's word only if it knew of fewer than `wanted`.
   std::size_t room(std::size_t wanted);
+  void look(std::memory_order order);
 
   ShmRingControl* control_;
   std::byte* data_;
   std::size_t capacity_;
   std::uint64_t written_ = 0;
   std::uint64_t read_ = 0;  // as last seen: the other side's line is fetched only when needed
+  bool broken_ = false;
 };
 
 /// The reading end; as ShmRingWriter.
@@ -57,6 +61,7 @@ class ShmRingReader {
   /// Fills `parts` from the front with what is there. @return how much.
   std::size_t read(std::span<const Link::Sink> parts);
   bool empty();
+  bool broken() const { return broken_; }
 
   /// True once if the writer said that it sleeps and there is room for it: wake it.
   bool writer_needs_waking();
@@ -66,12 +71,14 @@ class ShmRingReader {
 
  private:
   std::size_t available(std::size_t wanted);
+  void look(std::memory_order order);
 
   ShmRingControl* control_;
   const std::byte* data_;
   std::size_t capacity_;
   std::uint64_t written_ = 0;  // as last seen
   std::uint64_t read_ = 0;
+  bool broken_ = false;
 };
 
 }  // namespace allring

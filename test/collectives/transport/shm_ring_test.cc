@@ -93,6 +93,22 @@ TEST_CASE("a sleeper is woken once, and only for something") {
   CHECK(reader.writer_needs_waking());
 }
 
+TEST_CASE("a ring that something else wrote to moves nothing any more") {
+  Memory memory(4096);
+  ShmRingWriter writer(memory.bytes());
+  ShmRingReader reader(memory.bytes());
+  auto* control = reinterpret_cast<ShmRingControl*>(memory.bytes().data());
+  control->written = 5000;
+  control->read = 1 << 20;
+  Bytes bytes(5000);
+  CHECK(read(reader, &bytes) == 0);
+  CHECK(reader.broken());
+  CHECK(write(writer, bytes) == 4096);  // which it knows to be free
+  CHECK(write(writer, bytes) == 0);
+  CHECK(writer.broken());
+  CHECK_FALSE(writer.fall_asleep());
+}
+
 TEST_CASE("two threads, one ring, random pieces") {
   const std::size_t capacity = GENERATE(4096, 65536, 1 << 20);
   const unsigned seed = std::random_device()();
