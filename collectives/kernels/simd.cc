@@ -1,4 +1,8 @@
 // Which table of kernels runs here.
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <atomic>
 #include <string>
 
@@ -23,6 +27,14 @@ const KernelTable& table(Simd simd) {
   return kScalarKernels;
 }
 
+#if defined(__x86_64__)
+// Clang 14's __builtin_cpu_supports() does not know it.
+bool has_f16c() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
+
 }  // namespace
 
 const KernelTable& current_kernels() {
@@ -40,11 +52,12 @@ const KernelTable& current_kernels() {
 Simd best_simd() {
 #if defined(__x86_64__)
   // These also ask whether the operating system saves the registers.
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("f16c");
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && kernels::has_f16c();
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
     return Simd::kAvx512;
+  }
   if (avx2) return Simd::kAvx2;
 #endif
   return Simd::kScalar;

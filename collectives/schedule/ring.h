@@ -25,8 +25,9 @@ int ring_steps(int size);
 RingStep ring_reduce_scatter_step(Rank rank, int size, int step);
 
 /// Step `step` of an allgather on a ring, which starts with each rank holding chunk `rank` and ends
-/// with all ranks holding all chunks: the second half of the same algorithm (Thakur et al., "Optimization of
-/// collective communication operations in MPICH", IJHPCA 19 (2005), section 4.1, on its own).
+/// with all ranks holding all chunks: the second half of the same algorithm (Thakur et al.,
+/// "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005), section 4.1,
+/// on its own).
 RingStep ring_allgather_step(Rank rank, int size, int step);
 
 }  // namespace allring
