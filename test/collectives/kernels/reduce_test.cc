@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "test/collectives/kernels/reference.h"
 
@@ -14,6 +15,7 @@ using test::SimdGuard;
 constexpr std::size_t kCounts[] = {0, 1, 15, 16, 17, 63, 64, 65, 1000, 1003};
 constexpr std::size_t kMostCount = 1003;
 constexpr int kInputs[] = {1, 2, 3, 4, 5, 8};
+constexpr int kFewInputs[] = {1, 2, 5};
 constexpr int kMostInputs = 8;
 constexpr int kMostOutputs = 3;
 constexpr std::size_t kMargin = 64;
@@ -82,9 +84,9 @@ std::string difference(const std::byte* got, const std::byte* expected, std::siz
   return "";
 }
 
-void check(const Reduction& reduction, Sources& sources) {
+void check(const Reduction& reduction, Sources& sources, std::span<const int> inputs_to_try) {
   const std::size_t size = element_bytes(reduction.dtype);
-  for (const int inputs : kInputs) {
+  for (const int inputs : inputs_to_try) {
     const std::vector<const void*> srcs = sources.first(inputs);
     const std::vector<std::byte> expected = expected_result(srcs, reduction);
     for (const std::string& simd : test::available_simd()) {
@@ -121,7 +123,7 @@ TEST_CASE("every dtype, op, instruction set, number of inputs and outputs and co
   for (int dtype = 0; dtype < kDataTypeCount; ++dtype) {
     Sources sources(static_cast<DataType>(dtype), seed);
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct}) {
-      check({static_cast<DataType>(dtype), op}, sources);
+      check({static_cast<DataType>(dtype), op}, sources, kInputs);
     }
   }
   SUCCEED();
@@ -134,15 +136,15 @@ TEST_CASE("averages and scales of every dtype") {
     Sources sources(dtype, seed + 100);
     if (dtype == DataType::kBool) continue;
     for (const int ranks : {1, 3, 7, 100}) {
-      check(Reduction::resolve(dtype, ReduceOp::kAverage, ranks, 1.0).value(), sources);
+      check(Reduction::resolve(dtype, ReduceOp::kAverage, ranks, 1.0).value(), sources, kFewInputs);
     }
-    check(Reduction::resolve(dtype, ReduceOp::kAverage, 3, 2.5).value(), sources);
+    check(Reduction::resolve(dtype, ReduceOp::kAverage, 3, 2.5).value(), sources, kFewInputs);
     for (const double scale : {0.1, -3.7, 0.0, 1e30, -1e300}) {
-      check({dtype, ReduceOp::kSum, scale, 1}, sources);
+      check({dtype, ReduceOp::kSum, scale, 1}, sources, kFewInputs);
     }
-    check({dtype, ReduceOp::kMin, 0.5, 1}, sources);
-    check({dtype, ReduceOp::kMax, NAN, 1}, sources);
-    check({dtype, ReduceOp::kProduct, INFINITY, 1}, sources);
+    check({dtype, ReduceOp::kMin, 0.5, 1}, sources, kFewInputs);
+    check({dtype, ReduceOp::kMax, NAN, 1}, sources, kFewInputs);
+    check({dtype, ReduceOp::kProduct, INFINITY, 1}, sources, kFewInputs);
   }
   SUCCEED();
 }
