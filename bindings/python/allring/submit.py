@@ -27,12 +27,13 @@ def _extents(shape):
 
 
 def _checked_op(op):
-    try:
-        op = ReduceOp(op)
-    except ValueError:
-        raise errors.InvalidArgumentError(
-            f"op must be one of Average, Sum, Min, Max and Product, got {op!r}"
-        ) from None
+    if not isinstance(op, ReduceOp):
+        try:
+            op = ReduceOp(op)
+        except ValueError:
+            raise errors.InvalidArgumentError(
+                f"op must be one of Average, Sum, Min, Max and Product, got {op!r}"
+            ) from None
     if op is ReduceOp.Adasum:
         raise errors.UnsupportedError(
             "op=Adasum is not available in this version: use Average with a learning rate that is "

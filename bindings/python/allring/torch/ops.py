@@ -63,7 +63,9 @@ def _staged(tensor):
 def _target(tensor):
     """Like _staged(), for a tensor into which the result is to be written."""
     _checked(tensor)
-    if any(stride == 0 and extent > 1 for stride, extent in zip(tensor.stride(), tensor.shape)):
+    if not tensor.is_contiguous() and any(
+        stride == 0 and extent > 1 for stride, extent in zip(tensor.stride(), tensor.shape)
+    ):
         raise InvalidArgumentError(
             "an in-place operation cannot write into an expanded tensor, of which several elements "
             "share one place in memory: use a clone() of it"
