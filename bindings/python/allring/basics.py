@@ -2,11 +2,25 @@
 
 import atexit
 import json
+import os
 
 from . import _library, errors, handles
 
 _library_init = _library.library.allring_init
 _registered = False
+
+_QUERIES = [
+    _library.library.allring_rank,
+    _library.library.allring_size,
+    _library.library.allring_local_rank,
+    _library.library.allring_local_size,
+    _library.library.allring_cross_rank,
+    _library.library.allring_cross_size,
+    _library.library.allring_is_homogeneous,
+]
+# The process that called init(), and its answers: a forked child cannot ask the library.
+_owner = None
+_before_fork = {}
 
 
 def init(comm=None, process_sets=None):
@@ -38,7 +52,9 @@ def init(comm=None, process_sets=None):
             "ranks, global_process_set"
         )
     _library.check(_library_init())
-    global _registered
+    _before_fork.update((query, query()) for query in _QUERIES)
+    global _owner, _registered
+    _owner = os.getpid()
     if not _registered:
         atexit.register(shutdown)
         _registered = True
@@ -52,6 +68,7 @@ def shutdown():
     """
     if is_initialized():
         _library.check(_library.library.allring_shutdown())
+        _before_fork.clear()
         handles.invalidate()
 
 
@@ -62,6 +79,8 @@ def is_initialized():
 
 def _place(query):
     value = query()
+    if value < 0 and os.getpid() != _owner:
+        value = _before_fork.get(query, -1)
     if value < 0:
         raise errors.InvalidArgumentError(
             "Allring is not initialized in this process: call init() first"
