@@ -9,14 +9,14 @@ from . import _library, errors, handles
 _library_init = _library.library.allring_init
 _registered = False
 
-_QUERIES = [
-    _library.library.allring_rank,
-    _library.library.allring_size,
-    _library.library.allring_local_rank,
-    _library.library.allring_local_size,
-    _library.library.allring_cross_rank,
-    _library.library.allring_cross_size,
-    _library.library.allring_is_homogeneous,
+_PLACE = [
+    "rank",
+    "size",
+    "local_rank",
+    "local_size",
+    "cross_rank",
+    "cross_size",
+    "is_homogeneous",
 ]
 # The process that called init(), and its answers: a forked child cannot ask the library.
 _owner = None
@@ -52,7 +52,7 @@ def init(comm=None, process_sets=None):
             "ranks, global_process_set"
         )
     _library.check(_library_init())
-    _before_fork.update((query, query()) for query in _QUERIES)
+    _before_fork.update((name, _ask(name)) for name in _PLACE)
     global _owner, _registered
     _owner = os.getpid()
     if not _registered:
@@ -77,10 +77,14 @@ def is_initialized():
     return _library.library.allring_is_initialized() == 1
 
 
-def _place(query):
-    value = query()
+def _ask(name):
+    return getattr(_library.library, "allring_" + name)()
+
+
+def _place(name):
+    value = _ask(name)
     if value < 0 and os.getpid() != _owner:
-        value = _before_fork.get(query, -1)
+        value = _before_fork.get(name, -1)
     if value < 0:
         raise errors.InvalidArgumentError(
             "Allring is not initialized in this process: call init() first"
@@ -90,37 +94,37 @@ def _place(query):
 
 def rank():
     """This process's number in the job, 0 to size() - 1. ValueError if not initialized."""
-    return _place(_library.library.allring_rank)
+    return _place("rank")
 
 
 def size():
     """Number of ranks in the job. ValueError if not initialized."""
-    return _place(_library.library.allring_size)
+    return _place("size")
 
 
 def local_rank():
     """This process's number among those of its host. ValueError if not initialized."""
-    return _place(_library.library.allring_local_rank)
+    return _place("local_rank")
 
 
 def local_size():
     """Number of ranks on this host. ValueError if not initialized."""
-    return _place(_library.library.allring_local_size)
+    return _place("local_size")
 
 
 def cross_rank():
     """This host's number among those that have this local_rank(). ValueError if not initialized."""
-    return _place(_library.library.allring_cross_rank)
+    return _place("cross_rank")
 
 
 def cross_size():
     """Number of hosts that have this local_rank(). ValueError if not initialized."""
-    return _place(_library.library.allring_cross_size)
+    return _place("cross_size")
 
 
 def is_homogeneous():
     """Whether all hosts have equally many ranks. ValueError if not initialized."""
-    return _place(_library.library.allring_is_homogeneous) == 1
+    return _place("is_homogeneous") == 1
 
 
 def describe():
