@@ -74,7 +74,8 @@ ALLRING_EXPORT int allring_last_error_rank(void);
  * Calling it again while initialized does nothing. May be called again after allring_shutdown(). */
 ALLRING_EXPORT int allring_init(void);
 /* Leaves the job: pending collectives of this and, soon after, of all ranks fail with ALLRING_ABORTED.
- * All handles become invalid. Blocks until the runtime's threads are joined. */
+ * Blocks until the runtime's threads are joined, after which no buffer of a caller is in use. Handles, and
+ * with them the results that the library allocated, stay until they are released. */
 ALLRING_EXPORT int allring_shutdown(void);
 ALLRING_EXPORT int allring_is_initialized(void); /* 1 or 0 */
 

@@ -10,7 +10,7 @@ namespace {
 
 Status unknown(std::int64_t handle) {
   return Status::invalid_argument("handle " + std::to_string(handle) +
-                                  " is unknown: it was released, or it is from before a shutdown");
+                                  " is unknown: it was released, or never given");
 }
 
 }  // namespace
@@ -73,12 +73,6 @@ Status HandleTable::release(std::int64_t handle) {
   released = std::move(found->second);
   operations_.erase(found);
   return {};
-}
-
-void HandleTable::clear() {
-  std::unordered_map<std::int64_t, std::shared_ptr<Operation>> released;
-  std::lock_guard lock(mutex_);
-  released = std::exchange(operations_, {});
 }
 
 }  // namespace allring

@@ -54,7 +54,6 @@ class HandleTable {
   /// @return kInvalidArgument if the handle is unknown.
   Result<std::shared_ptr<Operation>> find(std::int64_t handle) const;
   Status release(std::int64_t handle);
-  void clear();
 
  private:
   mutable std::mutex mutex_;

@@ -67,9 +67,8 @@ Status Process::shutdown() {
     runtime = std::exchange(runtime_, nullptr);
   }
   if (runtime == nullptr) return {};
-  // Completes everything that is pending, so nobody keeps waiting for a handle that is forgotten.
+  // Completes everything that is pending. The handles stay: callers may still look into results.
   runtime->shutdown();
-  handles_.clear();
   owner_.store(0);
   return {};
 }

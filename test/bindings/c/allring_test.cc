@@ -251,12 +251,35 @@ TEST_CASE("init and shutdown again and again") {
     allring_handle handle = 0;
     REQUIRE(allreduce(nullptr, input, output, &handle) == ALLRING_OK);
     CHECK(handle > former);
+    // Handles outlive a shutdown, done well or aborted by it.
+    if (former != 0) CHECK(allring_poll(former) == 1);
+    CHECK((former == 0 || allring_release(former) == ALLRING_OK));
     CHECK(allring_poll(former) == -1);
     former = handle;
     if (i % 2 == 0) CHECK(allring_wait(handle, -1) == ALLRING_OK);
   }
   CHECK(count_of("fd") == descriptors);
+  CHECK(allring_release(former) == ALLRING_OK);
   CHECK(allring_wait(former, 0) == ALLRING_INVALID_ARGUMENT);
+}
+
+TEST_CASE("a result of the library's outlives the runtime") {
+  allring_handle handle = 0;
+  {
+    Alone alone;
+    const float input[3] = {1, 2, 3};
+    const int64_t shape = 3;
+    REQUIRE(allring_allgather_async(nullptr, input, 1, &shape, ALLRING_FLOAT32, 0, &handle) ==
+            ALLRING_OK);
+    REQUIRE(allring_wait(handle, -1) == ALLRING_OK);
+  }
+  void* data = nullptr;
+  int ndim = 0;
+  int64_t rows = 0;
+  REQUIRE(allring_output(handle, 0, &data, &ndim, &rows) == ALLRING_OK);
+  CHECK(rows == 3);
+  CHECK(static_cast<const float*>(data)[2] == 3);
+  CHECK(allring_release(handle) == ALLRING_OK);
 }
 
 TEST_CASE("a forked child is told so and does not hang") {
