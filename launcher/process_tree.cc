@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 
 namespace allring {
@@ -41,18 +42,31 @@ bool read_parent(const char* pid, pid_t* parent) {
          ((state != 'Z' && state != 'X') || threads > 1);
 }
 
+void for_each_process(const std::function<void(const char* pid)>& visit) {
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return;
+  while (const dirent* entry = ::readdir(proc)) {
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') visit(entry->d_name);
+  }
+  ::closedir(proc);
+}
+
 /// Parent -> children, for every living process.
 std::multimap<pid_t, pid_t> read_children() {
   std::multimap<pid_t, pid_t> children;
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return children;
-  while (const dirent* entry = ::readdir(proc)) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+  for_each_process([&children](const char* pid) {
     pid_t parent;
-    if (read_parent(entry->d_name, &parent)) children.emplace(parent, std::atoi(entry->d_name));
-  }
-  ::closedir(proc);
+    if (read_parent(pid, &parent)) children.emplace(parent, std::atoi(pid));
+  });
   return children;
+}
+
+bool has_in_environment(const char* pid, const std::string& entry) {
+  std::ifstream file("/proc/" + std::string(pid) + "/environ", std::ios::binary);
+  for (std::string each; std::getline(file, each, '\0');) {
+    if (each == entry) return true;
+  }
+  return false;
 }
 
 std::vector<pid_t> descendants_but(pid_t root, const std::vector<pid_t>& spare) {
@@ -98,6 +112,22 @@ bool end_descendants(const std::vector<pid_t>& spare, Deadline deadline, const R
     if (left.empty()) return true;
     if (Clock::real().now() >= deadline) return false;
     // Their end takes the kernel a moment; orphans among them then become ours.
+    Clock::real().sleep_until(Clock::real().now() + milliseconds(1));
+  }
+}
+
+bool end_processes_with(const std::string& entry, Deadline deadline) {
+  while (true) {
+    bool found = false;
+    for_each_process([&](const char* pid) {
+      pid_t parent;
+      if (!has_in_environment(pid, entry) || !read_parent(pid, &parent)) return;
+      if (std::atoi(pid) == ::getpid()) return;
+      found = true;
+      ::kill(std::atoi(pid), SIGKILL);
+    });
+    if (!found) return true;
+    if (Clock::real().now() >= deadline) return false;
     Clock::real().sleep_until(Clock::real().now() + milliseconds(1));
   }
 }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "collectives/base/clock.h"
@@ -36,5 +37,10 @@ bool reap_children(const Reaped& reaped);
 /// @param spare children that are left alone, with what descends from them.
 /// @return whether nothing but the spared is left.
 bool end_descendants(const std::vector<pid_t>& spare, Deadline deadline, const Reaped& reaped);
+
+/// Ends with SIGKILL every process of ours whose environment has the entry NAME=value, whosever
+/// child it is. Blocks until none is left or the deadline has passed.
+/// @return whether none is left.
+bool end_processes_with(const std::string& entry, Deadline deadline);
 
 }  // namespace allring

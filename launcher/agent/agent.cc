@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -125,6 +126,7 @@ int Agent::run() {
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
   adopt_orphans();
+  ::prctl(PR_SET_NAME, "allring-agent");  // so that `killall hvdrun` means the driver
 
   if (!write_all(1, kAgentMarker).ok()) return 1;
   Result<StdioBridge::Connection> connected = StdioBridge::connect();
@@ -184,6 +186,11 @@ void Agent::on_command(DriverCommand command) {
       break;
     case DriverCommand::kHeartbeat:
       expect_driver(!command.heartbeat().pausing());
+      break;
+    case DriverCommand::kSweep:
+      if (!end_processes_with("ALLRING_JOB_ID=" + command.sweep().job_id(),
+                              deadline_after(seconds(5))))
+        warn("some processes of the job do not end although they were killed");
       break;
     case DriverCommand::kFinish:
       finish();

@@ -40,7 +40,7 @@ std::string last_line(const std::string& words) {
 
 Result<AgentStarter> local_starter() {
   ALLRING_ASSIGN_OR_RETURN(const std::string path, own_path());
-  return AgentStarter{"/proc/self/exe", {path, "--agent"}};
+  return AgentStarter{"/proc/self/exe", {path, "--agent"}, ""};
 }
 
 Result<AgentStarter> ssh_starter(const Host& host, const SshOptions& options,
@@ -49,7 +49,7 @@ Result<AgentStarter> ssh_starter(const Host& host, const SshOptions& options,
   if (!ssh.ok())
     return Status::invalid_argument("host " + host.name +
                                     " needs ssh, which is not on PATH; install openssh-client");
-  AgentStarter starter{*ssh, {"ssh"}};
+  AgentStarter starter{*ssh, {"ssh"}, ssh_by_hand(host, options)};
   auto add = [&starter](std::string word) { starter.argv.push_back(std::move(word)); };
   for (const std::string& word : options.arguments) add(word);
   if (options.port != 0) {
@@ -89,7 +89,16 @@ std::string remote_agent_command(const std::string& path, bool fall_back_to_path
   return "exec /bin/sh -c " + shell_quoted(script);
 }
 
-Status explain_failed_start(const Host& host, const std::string& words, int wait_status) {
+std::string ssh_by_hand(const Host& host, const SshOptions& options) {
+  std::string text = "ssh ";
+  for (const std::string& word : options.arguments) text += word + " ";
+  if (options.port != 0) text += "-p " + std::to_string(options.port) + " ";
+  if (!options.identity_file.empty()) text += "-i " + options.identity_file + " ";
+  return text + (host.user.empty() ? "" : host.user + "@") + host.name;
+}
+
+Status explain_failed_start(const Host& host, const std::string& by_hand, const std::string& words,
+                            int wait_status) {
   const std::string said = last_line(words);
   const std::string ending = host.local
                                  ? "the agent ended with " + describe_wait_status(wait_status)
@@ -98,13 +107,13 @@ Status explain_failed_start(const Host& host, const std::string& words, int wait
   auto contains = [&words](const char* text) { return words.find(text) != std::string::npos; };
   if (contains("Could not resolve hostname"))
     return Status::invalid_argument(line + "; correct the name, or give it to DNS or /etc/hosts");
-  const std::string try_it = "; try: ssh " + (host.user.empty() ? "" : host.user + "@") + host.name;
+  const std::string try_it = by_hand.empty() ? "" : "; try: " + by_hand;
   if (contains("Permission denied"))
     return Status::aborted(line + "; hvdrun needs a key that works without a password (-i FILE)" +
                            try_it);
   if (contains("Host key verification failed") || contains("HOST IDENTIFICATION HAS CHANGED"))
     return Status::aborted(line + "; the host's key is not the known one" + try_it);
-  return Status::aborted(line + (host.local ? "" : try_it));
+  return Status::aborted(line + try_it);
 }
 
 Status explain_missing_hvdrun(const Host& host, const std::string& remote_hvdrun) {

@@ -13,6 +13,7 @@ namespace allring {
 struct AgentStarter {
   std::string program;
   std::vector<std::string> argv;
+  std::string by_hand;  ///< what a user may try if it fails; empty: nothing
 };
 
 /// Runs this very program as the agent.
@@ -37,10 +38,15 @@ Result<AgentStarter> ssh_starter(const Host& host, const SshOptions& options,
 /// @param fall_back_to_path whether `path` may be missing if hvdrun is on the host's PATH.
 std::string remote_agent_command(const std::string& path, bool fall_back_to_path);
 
+/// "ssh -p 2222 user@host", for a user to try by hand.
+std::string ssh_by_hand(const Host& host, const SshOptions& options);
+
 /// One line that says why an agent did not start, and what to do.
+/// @param by_hand AgentStarter::by_hand.
 /// @param words what the starter wrote to standard error.
 /// @param wait_status the starter's end.
-Status explain_failed_start(const Host& host, const std::string& words, int wait_status);
+Status explain_failed_start(const Host& host, const std::string& by_hand, const std::string& words,
+                            int wait_status);
 /// The same for a host on which hvdrun was not found.
 Status explain_missing_hvdrun(const Host& host, const std::string& remote_hvdrun);
 

@@ -23,15 +23,20 @@ constexpr seconds kSettle{3};
 
 }  // namespace
 
-AgentConnection::AgentConnection(const Host& host, const std::string& remote_hvdrun,
-                                 EventLoop& loop, Handlers handlers)
-    : host_(host), remote_hvdrun_(remote_hvdrun), loop_(loop), handlers_(std::move(handlers)) {}
+AgentConnection::AgentConnection(const Host& host, const std::string& by_hand,
+                                 const std::string& remote_hvdrun, EventLoop& loop,
+                                 Handlers handlers)
+    : host_(host),
+      by_hand_(by_hand),
+      remote_hvdrun_(remote_hvdrun),
+      loop_(loop),
+      handlers_(std::move(handlers)) {}
 
 Result<std::unique_ptr<AgentConnection>> AgentConnection::start(
     const Host& host, const AgentStarter& starter, const std::string& remote_hvdrun,
     const std::vector<std::string>& environment, EventLoop& loop, Handlers handlers) {
   std::unique_ptr<AgentConnection> connection(
-      new AgentConnection(host, remote_hvdrun, loop, std::move(handlers)));
+      new AgentConnection(host, starter.by_hand, remote_hvdrun, loop, std::move(handlers)));
   ALLRING_ASSIGN_OR_RETURN(auto pair, make_socket_pair());
   ALLRING_ASSIGN_OR_RETURN(Pipe words, make_pipe());
   ChildCommand command;
@@ -165,8 +170,8 @@ void AgentConnection::expect_signs_of_life(bool expected) {
   loop_.cancel(silence_timer_);
   if (!expected || ended_) return;
   silence_timer_ = loop_.after(kAgentSilence, [this] {
-    give_up(Status::peer_lost(-1, "no sign of life for " + std::to_string(kAgentSilence.count()) +
-                                      " seconds: it is frozen or cut off"));
+    give_up(Status::timed_out("no sign of life for " + std::to_string(kAgentSilence.count()) +
+                              " seconds: it is frozen or cut off"));
   });
 }
 
@@ -200,7 +205,7 @@ void AgentConnection::settle() {
     finish({}, 0);
   } else if (!started_) {
     finish(missing_ ? explain_missing_hvdrun(host_, remote_hvdrun_)
-                    : explain_failed_start(host_, words_, *wait_status_),
+                    : explain_failed_start(host_, by_hand_, words_, *wait_status_),
            1);
   } else {
     const std::string who = host_.local ? "its agent" : "ssh to it";

@@ -23,7 +23,8 @@ class AgentConnection {
   struct Handlers {
     std::function<void(launcher::AgentEvent)> event;
     /// Once: the agent is gone, and so is what started it. ok after an agreed end; before the
-    /// first event, why the agent did not start, in one line; else why it was lost.
+    /// first event, why the agent did not start, in one line; else why it was lost (kTimedOut:
+    /// by its silence).
     /// exit_code is what the job should end with if this is the cause.
     std::function<void(Status status, int exit_code)> ended;
     /// A line that the starter or the agent wrote to standard error after the start.
@@ -54,8 +55,8 @@ class AgentConnection {
   void expect_signs_of_life(bool expected);
 
  private:
-  AgentConnection(const Host& host, const std::string& remote_hvdrun, EventLoop& loop,
-                  Handlers handlers);
+  AgentConnection(const Host& host, const std::string& by_hand, const std::string& remote_hvdrun,
+                  EventLoop& loop, Handlers handlers);
   void read_marker();
   void begin_call();
   void read_words();
@@ -66,6 +67,7 @@ class AgentConnection {
   void finish(Status status, int exit_code);
 
   const Host host_;
+  const std::string by_hand_;
   const std::string remote_hvdrun_;
   EventLoop& loop_;
   Handlers handlers_;
