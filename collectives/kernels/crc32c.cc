@@ -10,7 +10,7 @@ namespace {
 
 // kTables[k][b]: what byte b does to the CRC with k more bytes after it. Eight bytes at a time:
 // Kounavis and Berry, "Novel table lookup-based algorithms for high-performance CRC generation",
-// IEEE Trans. Computers 57 (2008), section 4 (slicing-by-8).
+// IEEE Trans. Computers 57 (2008): slicing-by-8.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {

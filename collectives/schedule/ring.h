@@ -21,7 +21,9 @@ int ring_steps(int size);
 /// step is the one sent in the next; the last one received is chunk `rank`, then complete. Each
 /// rank sends size - 1 chunks: S * (n - 1) / n bytes of S, the least possible. Patarasuk and Yuan,
 /// "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib.
-/// Comput. 69 (2009) 117-124, section 4. REQUIRES: 0 <= rank < size, 0 <= step < ring_steps(size).
+/// Comput. 69 (2009) 117-124: the ring-based algorithm's first half.
+///
+/// REQUIRES: 0 <= rank < size, 0 <= step < ring_steps(size).
 RingStep ring_reduce_scatter_step(Rank rank, int size, int step);
 
 /// Step `step` of an allgather on a ring, which starts with each rank holding chunk `rank` and ends

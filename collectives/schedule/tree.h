@@ -32,8 +32,9 @@ int dissemination_steps(int size);
 
 /// Step `step`: 2^step up and down, modulo size. After the last step every rank has heard, directly
 /// or not, from every other. Hensgen, Finkel and Manber, "Two algorithms for barrier
-/// synchronization", Int. J. Parallel Programming 17 (1988), section 3. REQUIRES: 0 <= rank < size,
-/// 0 <= step < dissemination_steps(size).
+/// synchronization", Int. J. Parallel Programming 17 (1988) 1-17: the dissemination algorithm.
+///
+/// REQUIRES: 0 <= rank < size, 0 <= step < dissemination_steps(size).
 DisseminationStep dissemination_step(Rank rank, int size, int step);
 
 }  // namespace allring
