@@ -83,7 +83,6 @@ void Group::abort(Status reason) noexcept {
 
 std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& members,
                                      HostMemory* host_memory) {
-  ALLRING_CHECK(std::is_sorted(members.begin(), members.end()), "members are ascending");
   auto view = std::make_unique<SubgroupTransport>(parent.transport(), members);
   auto group =
       std::make_unique<Group>(sub_topology(parent.topology(), members), *view, host_memory);

@@ -66,8 +66,8 @@ class Group {
                                               HostMemory* host_memory);
 };
 
-/// The group of `members` (ranks of parent, ascending, containing parent.rank()), which shares the
-/// parent's transport and therefore its thread. Member i gets rank i.
+/// The group of `members` (ranks of parent, each once, parent.rank() among them), which shares the
+/// parent's transport and therefore its thread. Member i gets rank i; equal lists on all members.
 std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& members,
                                      HostMemory* host_memory);
 

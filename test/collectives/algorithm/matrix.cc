@@ -11,11 +11,26 @@
 
 namespace allring::test {
 
+std::vector<Cluster> one_host_clusters() {
+  std::vector<Cluster> clusters;
+  for (int size = 1; size <= 8; ++size) {
+    clusters.push_back(Cluster::one_host(size, Medium::kInproc, false));
+    clusters.push_back(Cluster::one_host(size, Medium::kInprocRendezvous, false));
+    if (size > 1) clusters.push_back(Cluster::one_host(size, Medium::kInproc, true));
+  }
+  return clusters;
+}
+
 const std::vector<std::byte>& elements(DataType dtype, Rank rank) {
-  static std::map<std::pair<DataType, Rank>, std::vector<std::byte>> made;
-  auto& result = made[{dtype, rank}];
-  if (result.empty()) result = tame_elements(dtype, kMostElements, rank, 1);
-  return result;
+  static const auto made = [] {
+    std::map<std::pair<DataType, Rank>, std::vector<std::byte>> all;
+    for (DataType each : all_data_types()) {
+      for (Rank owner = 0; owner < 8; ++owner)
+        all[{each, owner}] = tame_elements(each, kMostElements, owner, 1);
+    }
+    return all;
+  }();
+  return made.at({dtype, rank});
 }
 
 std::vector<DataType> all_data_types() {

@@ -11,11 +11,9 @@
 
 namespace allring::test {
 
-/// A column of the matrix: how the ranks of one host reach each other.
-struct Column {
-  Medium medium = Medium::kInproc;
-  bool host_memory = false;
-};
+/// The clusters of the matrix with one host: each column, i.e. way in which its ranks reach each
+/// other, with 1..8 ranks.
+std::vector<Cluster> one_host_clusters();
 
 /// Everybody's elements of each dtype, as long as the longest vector of the matrix: shorter ones
 /// are their first elements.

@@ -53,6 +53,17 @@ TEST_CASE("a hierarchy has the ranks of this host and those of equal place on th
   CHECK(group.cross()->topology().hosts() == 3);
 }
 
+TEST_CASE("ranks of equal place are in the order of hosts, whatever their numbers") {
+  InprocNetwork network(4);
+  const Topology topology({"a", "b", "b", "a"});
+  Group group(topology, network.transport(2), nullptr);
+  build_hierarchy(group, nullptr);
+  CHECK(group.cross()->rank() == 1);
+  Group peer(topology, network.transport(3), nullptr);
+  build_hierarchy(peer, nullptr);
+  CHECK(peer.cross()->rank() == 0);
+}
+
 TEST_CASE("one host, or hosts of unequal size, make no hierarchy") {
   InprocNetwork network(3);
   for (const Topology& topology : {Topology::single_host(3), Topology({"a", "a", "b"})}) {
