@@ -21,6 +21,8 @@ Communicator::Communicator(Group& group, ForcedAlgorithms forced)
     : group_(group), forced_(std::move(forced)) {}
 
 Status Communicator::run(const CollectiveArgs& args, Deadline deadline) {
+  // Shared memory would let what has arrived already pass.
+  ALLRING_RETURN_IF_ERROR(group_.abort_reason());
   const Algorithm& row = choose(args, group_, forced_);
   Status status = row.run(args, group_, deadline);
   // Operations that were posted must not touch the caller's buffers once we have returned.

@@ -75,6 +75,10 @@ Result<std::span<std::byte>> Group::scratch(std::size_t bytes) {
 }
 
 void Group::abort(Status reason) noexcept {
+  ALLRING_CHECK(!reason.ok(), "abort needs a reason");
+  if (abort_claimed_.exchange(true)) return;
+  abort_reason_ = std::make_shared<const Status>(reason);
+  aborted_.store(true, std::memory_order_release);
   if (host_memory_ != nullptr) host_memory_->abort(reason);
   if (local_ != nullptr) local_->abort(reason);
   if (cross_ != nullptr) cross_->abort(reason);

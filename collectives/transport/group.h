@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -45,8 +46,13 @@ class Group {
   /// @return kOutOfMemory.
   Result<std::span<std::byte>> scratch(std::size_t bytes);
 
-  /// Fails pending and later operations of the group and its subgroups. Thread-safe.
+  /// Fails pending and later operations of the group and its subgroups. The first reason stays.
+  /// Thread-safe.
   void abort(Status reason) noexcept;
+  /// The reason, or ok. Costs one load until then. Thread-safe.
+  Status abort_reason() const {
+    return aborted_.load(std::memory_order_acquire) ? *abort_reason_ : Status();
+  }
 
  private:
   Topology topology_;
@@ -61,6 +67,9 @@ class Group {
   };
   std::unique_ptr<std::byte, Free> scratch_;
   std::size_t scratch_bytes_ = 0;
+  std::atomic<bool> abort_claimed_{false};
+  std::atomic<bool> aborted_{false};
+  std::shared_ptr<const Status> abort_reason_;  // written once, before aborted_ is set
 
   friend std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& members,
                                               HostMemory* host_memory);
