@@ -15,6 +15,7 @@
 #include "collectives/transport/link_setup.h"
 #include "collectives/transport/message_stream.h"
 #include "collectives/transport/relax.h"
+#include "collectives/transport/spin_budget.h"
 
 namespace allring {
 
@@ -33,7 +34,10 @@ constexpr int kTurnsPerCheck = 256;
 class MeshTransport::Impl {
  public:
   Impl(Endpoint& endpoint, Settings settings, Rank rank)
-      : endpoint_(endpoint), settings_(std::move(settings)), rank_(rank) {}
+      : endpoint_(endpoint),
+        settings_(std::move(settings)),
+        rank_(rank),
+        spin_budget_(settings_.wait.spins) {}
   ~Impl();
 
   Status start();
@@ -51,6 +55,7 @@ class MeshTransport::Impl {
   /// How a wait is going.
   struct Waiting {
     std::int64_t idle_turns = 0;   ///< since something moved
+    std::int64_t spins = -1;       ///< of these turns, how many spin; -1: nothing is waited for yet
     std::int64_t until_check = 0;  ///< turns until the deadline is looked at
   };
 
@@ -58,6 +63,7 @@ class MeshTransport::Impl {
   Status try_accept_stream(MessageStream& stream);
   Result<bool> progress();
   Status pause(Waiting* waiting, Deadline deadline);
+  void end_idling(Waiting* waiting);
   Status sleep(Deadline deadline);
   Status check_deadline(const Operation& awaited, Deadline deadline);
   Status abort_reason() const;
@@ -78,6 +84,7 @@ class MeshTransport::Impl {
   Fd wake_event_;    // signalled for arriving connections, and by abort()
   Fd cancel_event_;  // by abort() only
   bool watching_ = false;
+  SpinBudget spin_budget_;
   bool costly_ = false;  // the last progress() made system calls
   Status failure_;
 
@@ -207,7 +214,7 @@ Status MeshTransport::Impl::wait(Ticket ticket, Deadline deadline) {
     const Result<bool> moved = progress();
     status = moved.status();
     if (!status.ok() || operation->done) break;
-    waiting.idle_turns = *moved ? 0 : waiting.idle_turns + (costly_ ? kCostlyTurn : 1);
+    if (*moved) end_idling(&waiting);
     waiting.until_check -= costly_ ? kCostlyTurn : 1;
     if (waiting.until_check <= 0) {
       waiting.until_check = kTurnsPerCheck;
@@ -215,17 +222,28 @@ Status MeshTransport::Impl::wait(Ticket ticket, Deadline deadline) {
     }
     if (status.ok() && !*moved) status = pause(&waiting, deadline);
   }
-  if (operation->done) status = {};
+  if (operation->done) {
+    end_idling(&waiting);
+    status = {};
+  }
   pool_.release(operation);
   return status;
 }
 
+void MeshTransport::Impl::end_idling(Waiting* waiting) {
+  if (waiting->spins >= 0) {
+    waiting->idle_turns <= waiting->spins ? spin_budget_.caught() : spin_budget_.missed();
+  }
+  waiting->idle_turns = 0;
+  waiting->spins = -1;
+}
+
 Status MeshTransport::Impl::pause(Waiting* waiting, Deadline deadline) {
-  const std::int64_t spins = settings_.wait.spins;
-  const std::int64_t yields = settings_.wait.yields;
-  if (waiting->idle_turns <= spins) {
+  if (waiting->spins < 0) waiting->spins = spin_budget_.begin();
+  waiting->idle_turns += costly_ ? kCostlyTurn : 1;
+  if (waiting->idle_turns <= waiting->spins) {
     relax();
-  } else if (waiting->idle_turns <= spins + yields) {
+  } else if (waiting->idle_turns <= waiting->spins + settings_.wait.yields) {
     sched_yield();
   } else {
     waiting->until_check = 0;
