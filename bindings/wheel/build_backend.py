@@ -1,8 +1,8 @@
 """PEP 517 and PEP 660 backend: `pip install .` runs Bazel. Needs no Python package.
 
-The wheel holds the Python package with lib/liballring.so in it, and the programs hvdrun and hvdbench
-as scripts, so that pip puts the binaries themselves on PATH: nothing stands between the shell and
-hvdrun that could touch its arguments or its environment.
+The wheel holds the Python package with lib/liballring.so in it, and the programs hvdrun and
+hvdbench as scripts, so that pip puts the binaries themselves on PATH: nothing stands between the
+shell and hvdrun that could touch its arguments or its environment.
 
 An editable installation points at bindings/python, into which the library is copied.
 
