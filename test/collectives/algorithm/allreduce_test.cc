@@ -86,25 +86,24 @@ void check_cluster(const Cluster& cluster) {
   }
 }
 
-void check_one_host(Medium medium, bool host_memory) {
-  for (const Cluster& cluster : one_host_clusters()) {
-    if (cluster.medium != medium || cluster.host_memory != host_memory) continue;
-    INFO(cluster.host_of.size() << " ranks");
-    check_cluster(cluster);
+void check_column(std::string_view name) {
+  for (const Column& column : kColumns) {
+    if (column.name != name) continue;
+    for (const Cluster& cluster : clusters_of(column)) {
+      INFO(name << ", " << cluster.host_of.size() << " ranks");
+      check_cluster(cluster);
+    }
   }
 }
 
-TEST_CASE("allreduce over an in-process network", "[inproc]") {
-  check_one_host(Medium::kInproc, false);
-}
-
+TEST_CASE("allreduce over an in-process network", "[inproc]") { check_column("inproc"); }
 TEST_CASE("allreduce over a network that buffers nothing", "[rendezvous]") {
-  check_one_host(Medium::kInprocRendezvous, false);
+  check_column("rendezvous");
 }
-
-TEST_CASE("allreduce through shared memory", "[host_memory]") {
-  check_one_host(Medium::kInproc, true);
-}
+TEST_CASE("allreduce over rings in shared memory", "[shm]") { check_column("shm"); }
+TEST_CASE("allreduce over unix sockets", "[unix]") { check_column("unix"); }
+TEST_CASE("allreduce over TCP", "[tcp]") { check_column("tcp"); }
+TEST_CASE("allreduce through shared memory", "[host_memory]") { check_column("host_memory"); }
 
 TEST_CASE("allreduce over several hosts", "[hosts]") {
   const auto hosts = GENERATE(std::vector<int>{2, 2}, std::vector<int>{3, 3},

@@ -11,13 +11,12 @@
 
 namespace allring::test {
 
-std::vector<Cluster> one_host_clusters() {
+std::vector<Cluster> clusters_of(const Column& column) {
   std::vector<Cluster> clusters;
-  for (int size = 1; size <= 8; ++size) {
-    clusters.push_back(Cluster::one_host(size, Medium::kInproc, false));
-    clusters.push_back(Cluster::one_host(size, Medium::kInprocRendezvous, false));
-    if (size > 1) clusters.push_back(Cluster::one_host(size, Medium::kInproc, true));
-  }
+  // One rank runs only what needs neither network nor shared memory.
+  for (int size = column.medium == Medium::kInproc && !column.host_memory ? 1 : 2; size <= 8;
+       ++size)
+    clusters.push_back(Cluster::one_host(size, column.medium, column.host_memory));
   return clusters;
 }
 
@@ -34,6 +33,10 @@ const std::vector<std::byte>& elements(DataType dtype, Rank rank) {
 }
 
 std::vector<DataType> all_data_types() {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  // One of each width, integer and float: the sanitizers watch the rows, not the kernels.
+  return {DataType::kUint8, DataType::kFloat16, DataType::kFloat32, DataType::kInt64};
+#endif
   std::vector<DataType> result;
   for (int value = 0; value < kDataTypeCount; ++value)
     result.push_back(static_cast<DataType>(value));

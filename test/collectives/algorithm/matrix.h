@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/algorithm/catalog.h"
@@ -11,15 +12,26 @@
 
 namespace allring::test {
 
-/// The clusters of the matrix with one host: each column, i.e. way in which its ranks reach each
-/// other, with 1..8 ranks.
-std::vector<Cluster> one_host_clusters();
+/// A way in which the ranks of one host reach each other.
+struct Column {
+  std::string_view name;
+  Medium medium;
+  bool host_memory;
+};
+inline constexpr Column kColumns[] = {
+    {"inproc", Medium::kInproc, false}, {"rendezvous", Medium::kInprocRendezvous, false},
+    {"shm", Medium::kShm, false},       {"unix", Medium::kUnixSockets, false},
+    {"tcp", Medium::kTcp, false},       {"host_memory", Medium::kInproc, true},
+};
+/// One host with 1..8 ranks.
+std::vector<Cluster> clusters_of(const Column& column);
 
 /// Everybody's elements of each dtype, as long as the longest vector of the matrix: shorter ones
 /// are their first elements.
 inline constexpr std::size_t kMostElements = 65537;
 const std::vector<std::byte>& elements(DataType dtype, Rank rank);
 
+/// Under the sanitizers, some.
 std::vector<DataType> all_data_types();
 /// 0, 1, n - 1, n, n + 1, 1000 and 65537, each once.
 std::vector<std::size_t> awkward_counts(int size);

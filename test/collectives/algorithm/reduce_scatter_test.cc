@@ -86,25 +86,24 @@ void check_cluster(const Cluster& cluster) {
   CHECK(ran > cases.size() / 2);
 }
 
-void check_one_host(Medium medium, bool host_memory) {
-  for (const Cluster& cluster : one_host_clusters()) {
-    if (cluster.medium != medium || cluster.host_memory != host_memory) continue;
-    INFO(cluster.host_of.size() << " ranks");
-    check_cluster(cluster);
+void check_column(std::string_view name) {
+  for (const Column& column : kColumns) {
+    if (column.name != name) continue;
+    for (const Cluster& cluster : clusters_of(column)) {
+      INFO(name << ", " << cluster.host_of.size() << " ranks");
+      check_cluster(cluster);
+    }
   }
 }
 
-TEST_CASE("reduce_scatter over an in-process network", "[inproc]") {
-  check_one_host(Medium::kInproc, false);
-}
-
+TEST_CASE("reduce_scatter over an in-process network", "[inproc]") { check_column("inproc"); }
 TEST_CASE("reduce_scatter over a network that buffers nothing", "[rendezvous]") {
-  check_one_host(Medium::kInprocRendezvous, false);
+  check_column("rendezvous");
 }
-
-TEST_CASE("reduce_scatter through shared memory", "[host_memory]") {
-  check_one_host(Medium::kInproc, true);
-}
+TEST_CASE("reduce_scatter over rings in shared memory", "[shm]") { check_column("shm"); }
+TEST_CASE("reduce_scatter over unix sockets", "[unix]") { check_column("unix"); }
+TEST_CASE("reduce_scatter over TCP", "[tcp]") { check_column("tcp"); }
+TEST_CASE("reduce_scatter through shared memory", "[host_memory]") { check_column("host_memory"); }
 
 }  // namespace
 }  // namespace allring::test
