@@ -316,8 +316,7 @@ void Driver::on_agent_lost(HostAgent& agent, const Status& status, int exit_code
     end_descendants(spare, deadline_after(seconds(5)),
                     [this](pid_t pid, int wait_status) { on_reaped(pid, wait_status); });
   } else if (status.code() != StatusCode::kTimedOut) {
-    // Not from here: we are called by the connection that this ends.
-    loop_.post([this, &agent] { agent.sweep(job_.id); });
+    agent.sweep(job_.id);
   }
 }
 

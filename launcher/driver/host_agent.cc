@@ -93,8 +93,10 @@ void HostAgent::sweep(const std::string& job_id) {
   sweep_job_id_ = job_id;
   ready_ = false;
   ended_ = false;
-  connection_.reset();
-  start();
+  loop_.post([this] {  // later, as the connection that this ends may be calling us
+    connection_.reset();
+    start();
+  });
 }
 
 std::string HostAgent::describe_silence(double seconds) const {

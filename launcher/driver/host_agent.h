@@ -55,7 +55,7 @@ class HostAgent {
   void on_starter_ended(int wait_status);
 
   /// After a loss: starts another agent there, has it kill what is left of the job, and ends it.
-  /// Handlers::ended comes again.
+  /// Handlers::ended comes again, and until then ended() is false. May be called from within it.
   void sweep(const std::string& job_id);
   bool sweeping() const { return !sweep_job_id_.empty(); }
 

@@ -1,6 +1,6 @@
 """The real hvdrun on this host: what ranks get, what users see, how jobs end, what is left.
 
-Usage: hvdrun_test.py PATH_OF_HVDRUN [unittest arguments]
+Usage: hvdrun_test.py PATH_OF_HVDRUN PATH_OF_STORE_PROBE [unittest arguments]
 """
 
 import contextlib
@@ -19,6 +19,7 @@ import unittest
 import uuid
 
 HVDRUN = ""
+STORE_PROBE = ""
 PYTHON = sys.executable or "/usr/bin/python3"
 TIMEOUT_S = 60
 
@@ -109,15 +110,39 @@ class WhatRanksGetTest(Job):
                 f.write(b'\\0'.join(map(os.fsencode, sys.argv)) + b'\\0\\0')
                 f.write(b'\\0'.join(k + b'=' + v for k, v in sorted(os.environb.items())))
             """)
-        arguments = [b"", b" ", b"a b", b"'", b'"', b"\\", b"new\nline", b"$HOME `id` *", b"\xff\xfe",
-                     b"--np", b"7", b"--", b"-x", b"y" * 100_000]
-        values = {b"SPACES": b"a  b ", b"QUOTES": b"'\"`\\", b"NEWLINE": b"a\nb\n", b"EMPTY": b"",
-                  b"BYTES": b"\xff\xc3\x28", b"dotted.name": b"1", b"EQUALS": b"a=b=c",
-                  b"BASH_FUNC_f%%": b"() { :; }", b"LONG": b"z" * 130_000}
+        arguments = [
+            b"",
+            b" ",
+            b"a b",
+            b"'",
+            b'"',
+            b"\\",
+            b"new\nline",
+            b"$HOME `id` *",
+            b"\xff\xfe",
+            b"--np",
+            b"7",
+            b"--",
+            b"-x",
+            b"y" * 100_000,
+        ]
+        values = {
+            b"SPACES": b"a  b ",
+            b"QUOTES": b"'\"`\\",
+            b"NEWLINE": b"a\nb\n",
+            b"EMPTY": b"",
+            b"BYTES": b"\xff\xc3\x28",
+            b"dotted.name": b"1",
+            b"EQUALS": b"a=b=c",
+            b"BASH_FUNC_f%%": b"() { :; }",
+            b"LONG": b"z" * 130_000,
+        }
         # The kernel takes at most 128 KiB in one string, so a megabyte comes as several.
         values.update({b"LONG%d" % i: bytes([65 + i]) * 120_000 for i in range(9)})
-        environment = {**{os.fsencode(k): os.fsencode(v) for k, v in self.environment.items()},
-                       **values}
+        environment = {
+            **{os.fsencode(k): os.fsencode(v) for k, v in self.environment.items()},
+            **values,
+        }
         target = os.path.join(self.folder, "dump")
         result = self.run_job("-np", "2", *dump, target, *arguments, env=environment)
         self.assertEqual((result.returncode, result.stderr), (0, b""))
@@ -126,19 +151,31 @@ class WhatRanksGetTest(Job):
                 whole = f.read()
             expected = b"\0".join([b"-c", os.fsencode(target), *arguments]) + b"\0\0"
             self.assertTrue(whole.startswith(expected))
-            got = dict(e.split(b"=", 1) for e in whole[len(expected):].split(b"\0"))
+            got = dict(e.split(b"=", 1) for e in whole[len(expected) :].split(b"\0"))
             for name, value in environment.items():
                 self.assertEqual(got.get(name), value, name)
 
     def test_variables(self):
-        result = self.run_job("-np", "3", "-x", "GIVEN=a b", "-x", "HVDRUN_TEST_TOKEN",
-                              "-x", "MASTER_PORT=77", "--start-timeout", "12.5",
-                              "--network-interfaces", "lo", "env")
+        result = self.run_job(
+            "-np",
+            "3",
+            "-x",
+            "GIVEN=a b",
+            "-x",
+            "HVDRUN_TEST_TOKEN",
+            "-x",
+            "MASTER_PORT=77",
+            "--start-timeout",
+            "12.5",
+            "--network-interfaces",
+            "lo",
+            "env",
+        )
         self.assertEqual(result.returncode, 0)
         lines = result.stdout.decode().splitlines()
         for rank in range(3):
             prefix = f"[{rank}]<stdout>:"
-            got = dict(l[len(prefix):].split("=", 1) for l in lines if l.startswith(prefix))
+            got = dict(l[len(prefix) :].split("=", 1) for l in lines if l.startswith(prefix))
             for start in ("ALLRING_", "HOROVOD_"):
                 self.assertEqual(got[start + "RANK"], str(rank))
                 self.assertEqual(got[start + "SIZE"], "3")
@@ -147,28 +184,45 @@ class WhatRanksGetTest(Job):
                 self.assertEqual(got[start + "CROSS_RANK"], "0")
                 self.assertEqual(got[start + "CROSS_SIZE"], "1")
                 self.assertEqual(got[start + "HOSTNAME"], os.uname().nodename)
-            for name, value in {"RANK": str(rank), "WORLD_SIZE": "3", "LOCAL_RANK": str(rank),
-                                "LOCAL_WORLD_SIZE": "3", "GROUP_RANK": "0",
-                                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "77",
-                                "ALLRING_SINGLE_HOST": "1", "PYTHONUNBUFFERED": "1",
-                                "GIVEN": "a b", "ALLRING_START_TIMEOUT": "12.5",
-                                "ALLRING_NETWORK_INTERFACES": "lo",
-                                "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // 3)),
-                                }.items():
+            for name, value in {
+                "RANK": str(rank),
+                "WORLD_SIZE": "3",
+                "LOCAL_RANK": str(rank),
+                "LOCAL_WORLD_SIZE": "3",
+                "GROUP_RANK": "0",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": "77",
+                "ALLRING_SINGLE_HOST": "1",
+                "PYTHONUNBUFFERED": "1",
+                "GIVEN": "a b",
+                "ALLRING_START_TIMEOUT": "12.5",
+                "ALLRING_NETWORK_INTERFACES": "lo",
+                "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // 3)),
+            }.items():
                 self.assertEqual(got[name], value, name)
             self.assertRegex(got["ALLRING_JOB_ID"], "^[a-z0-9-]+$")
-            self.assertRegex(got["ALLRING_STORE"],
-                             f"^unix:@allring-{got['ALLRING_JOB_ID']}-[0-9]+$")
+            self.assertRegex(
+                got["ALLRING_STORE"], f"^unix:@allring-{got['ALLRING_JOB_ID']}-[0-9]+$"
+            )
             self.assertNotIn("GRPC_ENABLE_FORK_SUPPORT", got)
 
     def test_threads_are_left_alone_where_they_are_set(self):
-        result = self.run_job("-np", "2", "sh", "-c", "echo $OMP_NUM_THREADS",
-                              env={**self.environment, "OMP_NUM_THREADS": "5"})
+        result = self.run_job(
+            "-np",
+            "2",
+            "sh",
+            "-c",
+            "echo $OMP_NUM_THREADS",
+            env={**self.environment, "OMP_NUM_THREADS": "5"},
+        )
         self.assertEqual(result.stdout.splitlines(), [b"[0]<stdout>:5", b"[1]<stdout>:5"])
 
     def test_the_secret_is_in_no_listing(self):
         # Ranks read it once; while they run, nothing that `ps` can show holds it.
-        result = self.run_job("-np", "2", *self.script("""
+        result = self.run_job(
+            "-np",
+            "2",
+            *self.script("""
             secret = open(os.environ['ALLRING_SECRET_FILE'], 'rb').read()
             assert len(secret) == 32
             for pid in filter(str.isdigit, os.listdir('/proc')):
@@ -179,7 +233,8 @@ class WhatRanksGetTest(Job):
                         continue
                     assert secret not in seen and secret.hex().encode() not in seen
             print(secret.hex())
-            """))
+            """),
+        )
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         secrets = {line.split(b":")[1] for line in result.stdout.splitlines()}
         self.assertEqual(len(secrets), 1)
@@ -191,25 +246,35 @@ class WhatRanksGetTest(Job):
         self.assertEqual(result.stdout, b"[0]<stdout>:" + os.fsencode(self.folder) + b"\n")
 
     def test_descriptors_and_signals_are_as_after_a_login(self):
-        result = self.run_job("-np", "2", *self.script("""
+        result = self.run_job(
+            "-np",
+            "2",
+            *self.script("""
             assert sorted(map(int, os.listdir('/proc/self/fd')))[:3] == [0, 1, 2]
             assert len(os.listdir('/proc/self/fd')) == 4  # and the folder itself
             status = dict(l.split(':', 1) for l in open('/proc/self/status').read().splitlines())
             assert int(status['SigBlk'], 16) == 0
             assert os.getpgid(0) == os.getpid()
-            """))
+            """),
+        )
         self.assertEqual((result.returncode, result.stderr), (0, b""))
 
     def test_stdin_reaches_rank_0(self):
         data = os.urandom(3_000_000)
-        result = self.run_job("-np", "2", *self.script("""
+        result = self.run_job(
+            "-np",
+            "2",
+            *self.script("""
             import hashlib
             print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())
-            """), input=data)
+            """),
+            input=data,
+        )
         empty = hashlib.sha256(b"").hexdigest()
-        self.assertEqual(sorted(result.stdout.decode().splitlines()),
-                         ["[0]<stdout>:" + hashlib.sha256(data).hexdigest(),
-                          "[1]<stdout>:" + empty])
+        self.assertEqual(
+            sorted(result.stdout.decode().splitlines()),
+            ["[0]<stdout>:" + hashlib.sha256(data).hexdigest(), "[1]<stdout>:" + empty],
+        )
 
     def test_stdin_that_nobody_reads_holds_nothing_up(self):
         read_end, write_end = os.pipe()
@@ -220,8 +285,11 @@ class WhatRanksGetTest(Job):
         self.assertEqual(self.run_job("-np", "2", "true", input=b"x" * 10_000_000).returncode, 0)
 
     def test_closed_standard_descriptors(self):
-        process = subprocess.run(["sh", "-c", f'exec "{HVDRUN}" -np 2 true <&- >&- 2>&-'],
-                                 timeout=TIMEOUT_S, env=self.environment)
+        process = subprocess.run(
+            ["sh", "-c", f'exec "{HVDRUN}" -np 2 true <&- >&- 2>&-'],
+            timeout=TIMEOUT_S,
+            env=self.environment,
+        )
         self.assertEqual(process.returncode, 0)
 
 
@@ -247,29 +315,46 @@ class OutputTest(Job):
             prefix, _, text = line.partition(b"]<stdout>:")
             got[int(prefix[1:])].append(text)
         for rank in range(8):
-            expected = [(b"%d %d " % (rank, i) + "\u00e4\u20ac".encode() * 40 + b"\x8a\xff" * 100)
-                        [:200] for i in range(10_000)]
+            expected = [
+                (b"%d %d " % (rank, i) + "\u00e4\u20ac".encode() * 40 + b"\x8a\xff" * 100)[:200]
+                for i in range(10_000)
+            ]
             self.assertEqual(got[rank], expected)
 
     def test_streams_stay_apart(self):
-        result = self.run_job("-np", "1", "sh", "-c", "echo out; echo err >&2; printf part; "
-                              "printf '\\r' >&2; printf 'a\\0b\\n' >&2")
+        result = self.run_job(
+            "-np",
+            "1",
+            "sh",
+            "-c",
+            "echo out; echo err >&2; printf part; printf '\\r' >&2; printf 'a\\0b\\n' >&2",
+        )
         self.assertEqual(result.stdout, b"[0]<stdout>:out\n[0]<stdout>:part\n")
         self.assertEqual(result.stderr, b"[0]<stderr>:err\n[0]<stderr>:\ra\0b\n")
 
     def test_nothing_is_lost_when_a_rank_is_killed(self):
-        result = self.run_job("-np", "1", *self.script("""
+        result = self.run_job(
+            "-np",
+            "1",
+            *self.script("""
             os.write(1, b'x' * 60_000 + b'\\n' + b'last')
             os.kill(os.getpid(), signal.SIGKILL)
-            """))
+            """),
+        )
         self.assertEqual(result.returncode, 137)
-        self.assertEqual(result.stdout,
-                         b"[0]<stdout>:" + b"x" * 60_000 + b"\n[0]<stdout>:last\n")
+        self.assertEqual(result.stdout, b"[0]<stdout>:" + b"x" * 60_000 + b"\n[0]<stdout>:last\n")
 
     def test_files(self):
         folder = os.path.join(self.folder, "a/b")
-        result = self.run_job("-np", "11", "--output-filename", folder, "sh", "-c",
-                              "printf \"out $RANK\\rx\"; echo err >&2")
+        result = self.run_job(
+            "-np",
+            "11",
+            "--output-filename",
+            folder,
+            "sh",
+            "-c",
+            'printf "out $RANK\\rx"; echo err >&2',
+        )
         self.assertEqual(result.returncode, 0)
         self.assertIn(b"[10]<stdout>:out 10\rx\n", result.stdout)
         with open(folder + "/rank.10/stdout", "rb") as f:
@@ -279,8 +364,9 @@ class OutputTest(Job):
 
     def test_timestamps(self):
         result = self.run_job("-np", "1", "--timestamp", "echo", "hi")
-        self.assertRegex(result.stdout,
-                         rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\[0\]<stdout>:hi\n$")
+        self.assertRegex(
+            result.stdout, rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\[0\]<stdout>:hi\n$"
+        )
 
     def test_a_reader_that_has_gone_ends_the_job(self):
         process = self.start("-np", "2", "yes")
@@ -291,10 +377,14 @@ class OutputTest(Job):
         self.assertEqual(process.wait(TIMEOUT_S), 141)
 
     def test_a_reader_that_waits_holds_only_the_output_up(self):
-        process = self.start("-np", "2", *self.script(f"""
-            {self.mark('up')}
+        process = self.start(
+            "-np",
+            "2",
+            *self.script(f"""
+            {self.mark("up")}
             while True: os.write(1, b'y' * 1000 + b'\\n')
-            """))
+            """),
+        )
         self.assertTrue(wait_until(lambda: self.marks("up") == 2))
         time.sleep(0.5)  # lets pipes and windows fill; the test holds without it too
         process.send_signal(signal.SIGINT)
@@ -308,13 +398,19 @@ class OutputTest(Job):
         self.addCleanup(os.close, controller)
         gate = os.path.join(self.folder, "gate")
         os.mkfifo(gate)
-        process = self.start("-np", "1", *self.script(f"""
+        process = self.start(
+            "-np",
+            "1",
+            *self.script(f"""
             os.write(2, b'\\r 10%|#')
             os.write(2, b'\\r 20%|##')
             open({gate!r}).read()
             os.write(2, b'\\r100%|####\\n')
-            """), stdout=terminal, stderr=terminal,
-            env={**self.environment, "TERM": "xterm"})
+            """),
+            stdout=terminal,
+            stderr=terminal,
+            env={**self.environment, "TERM": "xterm"},
+        )
         os.close(terminal)
         seen = b""
 
@@ -339,7 +435,10 @@ class EndTest(Job):
         self.assertEqual(self.run_job("-np", "1", "sh", "-c", "kill -TERM $$").returncode, 143)
 
     def test_exit_code_of_the_rank_that_failed_first(self):
-        result = self.run_job("-np", "3", *self.script("""
+        result = self.run_job(
+            "-np",
+            "3",
+            *self.script("""
             rank = os.environ['RANK']
             if rank == '1':
                 print('why', file=sys.stderr)
@@ -349,24 +448,32 @@ class EndTest(Job):
                 sys.exit(5)
             signal.signal(signal.SIGTERM, end)
             time.sleep(100)
-            """))
+            """),
+        )
         self.assertEqual(result.returncode, 42)
-        self.assertEqual(sorted(result.stdout.splitlines()),
-                         [b"[0]<stdout>:ends 0", b"[2]<stdout>:ends 2"])
+        self.assertEqual(
+            sorted(result.stdout.splitlines()), [b"[0]<stdout>:ends 0", b"[2]<stdout>:ends 2"]
+        )
         host = os.uname().nodename
-        self.assertIn(f"hvdrun: rank 1 on host {host} failed first: exit code 42\n"
-                      "hvdrun: its last lines were:\n    why\n"
-                      "hvdrun: ranks 0 and 2: exit code 5 after being asked to end\n",
-                      result.stderr.decode())
+        self.assertIn(
+            f"hvdrun: rank 1 on host {host} failed first: exit code 42\n"
+            "hvdrun: its last lines were:\n    why\n"
+            "hvdrun: ranks 0 and 2: exit code 5 after being asked to end\n",
+            result.stderr.decode(),
+        )
 
     def test_survivors_may_report_what_they_saw(self):
-        result = self.run_job("-np", "2", *self.script(f"""
+        result = self.run_job(
+            "-np",
+            "2",
+            *self.script("""
             if os.environ['RANK'] == '1':
                 os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(0.7)
             print('peer lost')
             sys.exit(1)
-            """))
+            """),
+        )
         self.assertEqual(result.returncode, 137)
         self.assertEqual(result.stdout, b"[0]<stdout>:peer lost\n")
         self.assertIn(b"rank 1 on host", result.stderr)
@@ -375,24 +482,35 @@ class EndTest(Job):
 
     def test_ranks_that_do_not_end_are_killed(self):
         start = time.monotonic()
-        result = self.run_job("-np", "2", "--grace-secs", "0.5", *self.script("""
+        result = self.run_job(
+            "-np",
+            "2",
+            "--grace-secs",
+            "0.5",
+            *self.script("""
             if os.environ['RANK'] == '1':
                 sys.exit(7)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             subprocess.Popen(['sleep', '100'])
             os.kill(os.getpid(), signal.SIGSTOP)
-            """))
+            """),
+        )
         self.assertEqual(result.returncode, 7)
         self.assertLess(time.monotonic() - start, 20)
-        self.assertIn(b"rank 0: killed by signal 9 (Killed) after being asked to end",
-                      result.stderr)
+        self.assertIn(
+            b"rank 0: killed by signal 9 (Killed) after being asked to end", result.stderr
+        )
 
     def test_what_ranks_leave_behind_is_ended(self):
-        result = self.run_job("-np", "2", *self.script("""
+        result = self.run_job(
+            "-np",
+            "2",
+            *self.script("""
             subprocess.Popen(['sleep', '1000'], start_new_session=True)
             subprocess.Popen(['setsid', 'sh', '-c', 'sleep 1000 & sleep 1000'],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            """))
+            """),
+        )
         self.assertEqual(result.returncode, 0)
         self.assertEqual(processes_with(self.token), [])
 
@@ -401,11 +519,11 @@ class EndTest(Job):
             subprocess.Popen(['setsid', 'sleep', '1000'])
             if os.fork() == 0:
                 if os.fork() == 0:
-                    {self.mark('grandchild')}
+                    {self.mark("grandchild")}
                     time.sleep(1000)
                 os._exit(0)
             {extra}
-            {self.mark('up')}
+            {self.mark("up")}
             time.sleep(1000)
             """)
 
@@ -422,8 +540,13 @@ class EndTest(Job):
         self.assertEqual(processes_with(self.token), [])
 
     def test_second_interrupt_kills(self):
-        process = self.start("-np", "2", "--grace-secs", "1000",
-                             *self.sleeper("signal.signal(signal.SIGINT, signal.SIG_IGN)"))
+        process = self.start(
+            "-np",
+            "2",
+            "--grace-secs",
+            "1000",
+            *self.sleeper("signal.signal(signal.SIGINT, signal.SIG_IGN)"),
+        )
         self.assertTrue(self.up())
         process.send_signal(signal.SIGINT)
         self.assertIn(b"ending the job", process.stderr.readline())
@@ -444,11 +567,22 @@ class EndTest(Job):
                 self.assertEqual(process.returncode, 128 + number)
 
     def test_hang_up_is_ignored_under_nohup(self):
-        process = subprocess.Popen(["nohup", HVDRUN, "-np", "1", *self.script(f"""
-            {self.mark('up')}
+        process = subprocess.Popen(
+            [
+                "nohup",
+                HVDRUN,
+                "-np",
+                "1",
+                *self.script(f"""
+            {self.mark("up")}
             while not os.path.exists({self.folder!r} + '/go'): time.sleep(0.02)
-            """)], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
+            """),
+            ],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.assertTrue(wait_until(lambda: self.marks("up") == 1))
         process.send_signal(signal.SIGHUP)
         open(self.folder + "/go", "w").close()
@@ -456,14 +590,18 @@ class EndTest(Job):
         self.assertEqual(process.returncode, 0)
 
     def test_user_signals_reach_ranks(self):
-        process = self.start("-np", "2", *self.script(f"""
+        process = self.start(
+            "-np",
+            "2",
+            *self.script(f"""
             def got(*_):
                 print('usr1')
                 sys.exit(0)
             signal.signal(signal.SIGUSR1, got)
-            {self.mark('up')}
+            {self.mark("up")}
             time.sleep(1000)
-            """))
+            """),
+        )
         self.assertTrue(wait_until(lambda: self.marks("up") == 2))
         process.send_signal(signal.SIGUSR1)
         out, _ = process.communicate(timeout=TIMEOUT_S)
@@ -471,18 +609,25 @@ class EndTest(Job):
         self.assertEqual(sorted(out.splitlines()), [b"[0]<stdout>:usr1", b"[1]<stdout>:usr1"])
 
     def test_stop_and_continue(self):
-        process = self.start("-np", "1", *self.script(f"""
-            {self.mark('up')}
+        process = self.start(
+            "-np",
+            "1",
+            *self.script(f"""
+            {self.mark("up")}
             while not os.path.exists({self.folder!r} + '/go'): time.sleep(0.02)
-            """))
+            """),
+        )
 
         def state(pid):
             with open(f"/proc/{pid}/stat") as f:
                 return f.read().rpartition(")")[2].split()[0]
 
         self.assertTrue(wait_until(lambda: self.marks("up") == 1))
-        (rank,) = [p for p in processes_with(self.token)
-                   if b"ALLRING_RANK=0" in open(f"/proc/{p}/environ", "rb").read()]
+        (rank,) = [
+            p
+            for p in processes_with(self.token)
+            if b"ALLRING_RANK=0" in open(f"/proc/{p}/environ", "rb").read()
+        ]
         process.send_signal(signal.SIGTSTP)
         self.assertTrue(wait_until(lambda: state(process.pid) == "T" and state(rank) == "T"))
         process.send_signal(signal.SIGCONT)
@@ -503,8 +648,11 @@ class EndTest(Job):
     def test_killing_the_agent_ends_the_job(self):
         process = self.start("-np", "2", *self.sleeper())
         self.assertTrue(self.up())
-        agents = [p for p in processes_with(self.token)
-                  if open(f"/proc/{p}/cmdline", "rb").read().endswith(b"\0--agent\0")]
+        agents = [
+            p
+            for p in processes_with(self.token)
+            if open(f"/proc/{p}/cmdline", "rb").read().endswith(b"\0--agent\0")
+        ]
         self.assertEqual(len(agents), 1)
         os.kill(agents[0], signal.SIGKILL)
         _, err = process.communicate(timeout=TIMEOUT_S)
@@ -515,14 +663,45 @@ class EndTest(Job):
     def test_many_ranks(self):
         result = self.run_job("-np", "64", "sh", "-c", "echo $RANK $LOCAL_WORLD_SIZE")
         self.assertEqual(result.returncode, 0)
-        self.assertEqual(sorted(result.stdout.decode().splitlines()),
-                         sorted(f"[{r}]<stdout>:{r} 64" for r in range(64)))
+        self.assertEqual(
+            sorted(result.stdout.decode().splitlines()),
+            sorted(f"[{r}]<stdout>:{r} 64" for r in range(64)),
+        )
 
     def test_several_jobs_at_once(self):
         jobs = [self.start("-np", "2", "sh", "-c", "echo $MASTER_PORT") for _ in range(4)]
         for job in jobs:
             job.communicate(timeout=TIMEOUT_S)
             self.assertEqual(job.returncode, 0)
+
+
+class StoreTest(Job):
+    def test_ranks_meet_through_their_agent(self):
+        for ranks, size in ((1, 0), (4, 0), (16, 100_000)):
+            with self.subTest(ranks=ranks):
+                result = self.run_job("-np", str(ranks), STORE_PROBE, str(size))
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
+                total = ranks * (ranks - 1) // 2
+                self.assertEqual(
+                    sorted(result.stdout.decode().splitlines()),
+                    sorted(f"[{r}]<stdout>:{total}" for r in range(ranks)),
+                )
+
+    def test_a_large_value(self):
+        result = self.run_job("-np", "2", STORE_PROBE, str(20_000_000))
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    def test_a_stranger_is_refused(self):
+        result = self.run_job(
+            "-np",
+            "1",
+            "sh",
+            "-c",
+            f"printf wrong > {self.folder}/secret; "
+            f"ALLRING_SECRET_FILE={self.folder}/secret exec {STORE_PROBE} 0 1",
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout, b"")
 
 
 class BadInputTest(Job):
@@ -578,20 +757,39 @@ class BadInputTest(Job):
         self.refuse("true", says="num-proc")
 
     def test_what_other_launchers_accept(self):
-        result = self.run_job("-np", "1", "--allow-run-as-root", "-bind-to", "none", "-map-by",
-                              "slot", "--gloo", "--mpi", "-mca", "pml", "ob1", "-H",
-                              "localhost:1", "--", "true")
+        result = self.run_job(
+            "-np",
+            "1",
+            "--allow-run-as-root",
+            "-bind-to",
+            "none",
+            "-map-by",
+            "slot",
+            "--gloo",
+            "--mpi",
+            "-mca",
+            "pml",
+            "ob1",
+            "-H",
+            "localhost:1",
+            "--",
+            "true",
+        )
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"", b""))
 
     def test_dry_run(self):
-        result = self.run_job("-H", "localhost:1,b:2,c:1", "-np", "4", "--dry-run", "python", "t.py")
+        result = self.run_job(
+            "-H", "localhost:1,b:2,c:1", "-np", "4", "--dry-run", "python", "t.py"
+        )
         self.assertEqual(result.returncode, 0)
-        self.assertEqual(result.stdout.decode(),
-                         "rank 0: localhost, local 0 of 1, cross 0 of 3\n"
-                         "rank 1: b, local 0 of 2, cross 1 of 3\n"
-                         "rank 2: b, local 1 of 2, cross 0 of 1\n"
-                         "rank 3: c, local 0 of 1, cross 2 of 3\n"
-                         "command: python t.py\n")
+        self.assertEqual(
+            result.stdout.decode(),
+            "rank 0: localhost, local 0 of 1, cross 0 of 3\n"
+            "rank 1: b, local 0 of 2, cross 1 of 3\n"
+            "rank 2: b, local 1 of 2, cross 0 of 1\n"
+            "rank 3: c, local 0 of 1, cross 2 of 3\n"
+            "command: python t.py\n",
+        )
 
     def test_version_and_help(self):
         self.assertTrue(re.match(rb"hvdrun \d+\.\d+", self.run_job("--version").stdout))
@@ -600,4 +798,5 @@ class BadInputTest(Job):
 
 if __name__ == "__main__":
     HVDRUN = os.path.abspath(sys.argv.pop(1))
+    STORE_PROBE = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -1,3 +1,3 @@
 #!/bin/sh
-# Bazel's way to run hvdrun_test.py: hvdrun_test.sh HVDRUN [unittest arguments].
+# Bazel runs hvdrun_test.py so: hvdrun_test.sh HVDRUN STORE_PROBE [unittest arguments].
 exec /usr/bin/python3 -W ignore test/launcher/hvdrun_test.py "$@"
