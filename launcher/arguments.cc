@@ -35,8 +35,11 @@ constexpr char kOutput[] = "Output";
 constexpr char kOther[] = "Other";
 constexpr char kCompatible[] = "Accepted from other launchers, without effect";
 
-/// The name that an option has in the environment.
+/// The name that an option has in the environment; empty for those that have none.
 std::string variable_of(const CLI::Option& option) {
+  if (option.get_lnames().empty() || option.get_group() == kCompatible ||
+      option.check_lname("version") || option.check_lname("help"))
+    return "";
   std::string name = "HVDRUN_" + option.get_lnames().front();
   for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
   return name;
@@ -51,7 +54,7 @@ CLI::Validator number(T minimum, T maximum) {
 void add_options(CLI::App* app, Parsed* parsed) {
   Arguments& a = parsed->arguments;
   app->add_option("-n,--num-proc,--np", parsed->num_proc,
-                  "Number of ranks; without it, all slots of the hosts")
+                  "Number of ranks (-np 4); without it, all slots of the hosts")
       ->type_name("N")
       ->check(number(1, 1 << 20))
       ->group(kPlacement);
@@ -125,15 +128,16 @@ void add_options(CLI::App* app, Parsed* parsed) {
 
   Accepted& accepted = parsed->accepted;
   app->add_flag("--allow-run-as-root,--gloo,--mpi,--use-gloo,--use-mpi,--tag-output", accepted.flag,
-                "")
+                "What hvdrun does anyway")
       ->group(kCompatible);
-  app->add_option("--bind-to", accepted.binding, "Only \"none\"")
+  app->add_option("--bind-to", accepted.binding,
+                  "What hvdrun does anyway; nothing else is accepted")
       ->type_name("none")
       ->group(kCompatible);
-  app->add_option("--map-by", accepted.mapping, "Only \"slot\"")
+  app->add_option("--map-by", accepted.mapping, "What hvdrun does anyway; nothing else is accepted")
       ->type_name("slot")
       ->group(kCompatible);
-  app->add_option("--mca", accepted.mca, "")
+  app->add_option("--mca", accepted.mca, "For Open MPI, which hvdrun does not use")
       ->type_name("NAME VALUE")
       ->type_size(2)
       ->expected(1)
@@ -209,10 +213,9 @@ Result<ParsedArguments> parse_arguments(const std::vector<std::string>& words,
   ALLRING_ASSIGN_OR_RETURN(SplitCommandLine split, split_command_line(*app, words));
 
   for (const CLI::Option* option : app->get_options()) {
-    if (option->get_lnames().empty() || option == app->get_help_ptr() ||
-        split.given.contains(option))
-      continue;
-    const std::string value = environment.find(variable_of(*option)).value_or("");
+    const std::string variable = variable_of(*option);
+    if (variable.empty() || split.given.contains(option)) continue;
+    const std::string value = environment.find(variable).value_or("");
     if (!value.empty()) split.options.push_back("--" + option->get_lnames().front() + "=" + value);
   }
   try {
@@ -246,10 +249,13 @@ std::string options_table() {
   std::string text = "| option | variable | |\n|---|---|---|\n";
   for (const CLI::Option* option : app->get_options()) {
     if (option == app->get_help_ptr()) continue;
-    text += "| `" + option->get_name(false, true) + "`";
+    std::string names = option->get_name(false, true);
+    for (std::size_t comma; (comma = names.find(',')) != std::string::npos;)
+      names.replace(comma, 1, "` `");
+    const std::string variable = variable_of(*option);
+    text += "| `" + names + "`";
     if (option->get_items_expected_min() != 0) text += " " + option->get_type_name();
-    text += " | " + (option->get_lnames().empty() ? "" : "`" + variable_of(*option) + "`") + " | " +
-            (option->get_group() == kCompatible ? "accepted from other launchers; " : "") +
+    text += " | " + (variable.empty() ? "" : "`" + variable + "`") + " | " +
             option->get_description() + " |\n";
   }
   return text;

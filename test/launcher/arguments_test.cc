@@ -1,6 +1,8 @@
 #include "launcher/arguments.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 
 #include "launcher/command_line.h"
 
@@ -169,6 +171,13 @@ TEST_CASE("help and version") {
   CHECK_THAT(parse_arguments({"--help"}, {})->print->text, Catch::Contains("--num-proc"));
   CHECK_THAT(parse_arguments({"--version"}, {})->print->text, Catch::StartsWith("hvdrun "));
   CHECK_THAT(options_table(), Catch::Contains("`HVDRUN_NUM_PROC`"));
+}
+
+TEST_CASE("the documentation has the table of the options") {
+  std::ifstream file("docs/launching.md");
+  REQUIRE(file);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  CHECK(text.find("a test compares. -->\n" + options_table() + "<!-- End") != std::string::npos);
 }
 
 TEST_CASE("words as a shell splits them") {

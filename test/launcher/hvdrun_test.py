@@ -175,7 +175,9 @@ class WhatRanksGetTest(Job):
         lines = result.stdout.decode().splitlines()
         for rank in range(3):
             prefix = f"[{rank}]<stdout>:"
-            got = dict(l[len(prefix) :].split("=", 1) for l in lines if l.startswith(prefix))
+            got = dict(
+                each[len(prefix) :].split("=", 1) for each in lines if each.startswith(prefix)
+            )
             for start in ("ALLRING_", "HOROVOD_"):
                 self.assertEqual(got[start + "RANK"], str(rank))
                 self.assertEqual(got[start + "SIZE"], "3")

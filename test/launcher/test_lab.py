@@ -224,7 +224,8 @@ def test_nothing_listens(lab):
 def test_a_large_output_over_ssh(lab):
     script = (
         "import os, sys\n"
-        "for i in range(20000): sys.stdout.write('%s %d ' % (os.environ['RANK'], i) + 'x' * 180 + '\\n')"
+        "for i in range(20000):\n"
+        "    sys.stdout.write('%s %d ' % (os.environ['RANK'], i) + 'x' * 180 + '\\n')"
     )
     result = lab.run("-H", "h1,h2", sys.executable, "-c", script)
     assert result.returncode == 0
