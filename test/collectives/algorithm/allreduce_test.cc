@@ -105,6 +105,14 @@ TEST_CASE("allreduce over unix sockets", "[unix]") { check_column("unix"); }
 TEST_CASE("allreduce over TCP", "[tcp]") { check_column("tcp"); }
 TEST_CASE("allreduce through shared memory", "[host_memory]") { check_column("host_memory"); }
 
+// Between hosts TCP, and within each what processes share: segments passed by descriptor.
+TEST_CASE("allreduce over a mesh of hosts", "[mesh_hosts]") {
+  const auto hosts =
+      GENERATE(std::vector<int>{5}, std::vector<int>{2, 2}, std::vector<int>{2, 2, 2});
+  const bool host_memory = GENERATE(true, false);
+  check_cluster(Cluster::hosts(hosts, Medium::kShm, host_memory));
+}
+
 TEST_CASE("allreduce over several hosts", "[hosts]") {
   const auto hosts = GENERATE(std::vector<int>{2, 2}, std::vector<int>{3, 3},
                               std::vector<int>{2, 2, 2}, std::vector<int>{4, 4});

@@ -73,7 +73,8 @@ TEST_CASE("when a rank dies, each of the others finishes or loses it, and none h
 TEST_CASE("an abort reaches ranks that wait for one that never comes") {
   for (CollectiveKind kind : kKinds) {
     for (const Cluster& cluster :
-         {Cluster::one_host(3), Cluster::one_host(3, Medium::kInproc, true)}) {
+         {Cluster::one_host(3), Cluster::one_host(3, Medium::kInproc, true),
+          Cluster::one_host(3, Medium::kShm), Cluster::one_host(3, Medium::kTcp)}) {
       for (const Algorithm* row : rows_of(kind, cluster)) {
         INFO(row->name << " " << collective_kind_name(kind));
         const auto statuses = run_ranks(cluster, [&](Group& group) -> Status {
@@ -99,7 +100,8 @@ TEST_CASE("an abort reaches ranks that wait for one that never comes") {
 TEST_CASE("a deadline ends a collective that one rank does not enter") {
   for (CollectiveKind kind : kKinds) {
     for (const Cluster& base :
-         {Cluster::one_host(3), Cluster::one_host(3, Medium::kInproc, true)}) {
+         {Cluster::one_host(3), Cluster::one_host(3, Medium::kInproc, true),
+          Cluster::one_host(3, Medium::kShm), Cluster::one_host(3, Medium::kTcp)}) {
       Cluster cluster = base;
       cluster.abort_others = false;
       for (const Algorithm* row : rows_of(kind, cluster)) {

@@ -161,9 +161,13 @@ TEST_CASE("rows of one group follow each other in any order") {
   const std::uint64_t first_seed = Catch::rngSeed();
   for (std::uint64_t seed = first_seed; seed < first_seed + 12; ++seed) {
     std::mt19937_64 random(seed);
-    Cluster cluster = Cluster::one_host(
-        2 + static_cast<int>(random() % 7),
-        random() % 2 == 0 ? Medium::kInproc : Medium::kInprocRendezvous, random() % 8 != 0);
+    constexpr Medium kMedia[] = {Medium::kInproc, Medium::kInprocRendezvous, Medium::kShm,
+                                 Medium::kTcp};
+    const int size = 2 + static_cast<int>(random() % 7);
+    // Memory of the heap or, with a mesh, segments; over TCP the ranks cannot pass them.
+    const Medium medium = kMedia[random() % 4];
+    const bool host_memory = medium != Medium::kTcp && random() % 8 != 0;
+    Cluster cluster = Cluster::one_host(size, medium, host_memory);
     cluster.shape.slot_bytes = 4096 << random() % 3;
     cluster.shape.buffers = 3 + static_cast<int>(random() % 3);
     cluster.wait = random() % 3 == 0 ? "block" : "auto";
@@ -174,9 +178,8 @@ TEST_CASE("rows of one group follow each other in any order") {
 TEST_CASE("rows of several hosts follow each other in any order") {
   const std::uint64_t first_seed = Catch::rngSeed();
   for (std::uint64_t seed = first_seed; seed < first_seed + 6; ++seed) {
-    Cluster cluster = seed % 3 == 0
-                          ? Cluster::hosts({2, 1, 3}, Medium::kInprocRendezvous)
-                          : Cluster::hosts({3, 3}, Medium::kInprocRendezvous, seed % 3 == 1);
+    Cluster cluster = seed % 3 == 0 ? Cluster::hosts({2, 1, 3}, Medium::kInprocRendezvous)
+                                    : Cluster::hosts({3, 3}, Medium::kShm, seed % 3 == 1);
     cluster.shape.slot_bytes = 4096;
     // Ranks placed in turns, too.
     if (seed % 2 == 0)
