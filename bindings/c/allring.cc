@@ -37,8 +37,7 @@ template <typename Read>
 int from_runtime(Read&& read) noexcept {
   int value = -1;
   guarded([&]() -> Status {
-    ALLRING_ASSIGN_OR_RETURN(const std::shared_ptr<Runtime> runtime,
-                             Process::instance().runtime());
+    ALLRING_ASSIGN_OR_RETURN(const std::shared_ptr<Runtime> runtime, Process::instance().runtime());
     value = read(*runtime);
     return {};
   });
@@ -142,19 +141,17 @@ int allring_cross_size(void) {
 }
 
 int allring_is_homogeneous(void) {
-  return from_runtime(
-      [](const Runtime& runtime) { return runtime.place().homogeneous ? 1 : 0; });
+  return from_runtime([](const Runtime& runtime) { return runtime.place().homogeneous ? 1 : 0; });
 }
 
 int allring_allreduce_async(const char* name, const void* input, void* output, int ndim,
                             const int64_t* shape, int dtype, int op, double prescale,
                             double postscale, int process_set, allring_handle* handle) {
   return guarded([&]() -> Status {
-    ALLRING_ASSIGN_OR_RETURN(
-        Call call, Call::begin(CollectiveKind::kAllreduce, name, process_set, handle));
+    ALLRING_ASSIGN_OR_RETURN(Call call,
+                             Call::begin(CollectiveKind::kAllreduce, name, process_set, handle));
     ALLRING_RETURN_IF_ERROR(call.set_reduction(op, prescale, postscale));
-    ALLRING_RETURN_IF_ERROR(
-        call.add(input, output, Call::Output::kCaller, ndim, shape, dtype));
+    ALLRING_RETURN_IF_ERROR(call.add(input, output, Call::Output::kCaller, ndim, shape, dtype));
     return call.submit(false, handle);
   });
 }
@@ -162,10 +159,9 @@ int allring_allreduce_async(const char* name, const void* input, void* output, i
 int allring_allgather_async(const char* name, const void* input, int ndim, const int64_t* shape,
                             int dtype, int process_set, allring_handle* handle) {
   return guarded([&]() -> Status {
-    ALLRING_ASSIGN_OR_RETURN(
-        Call call, Call::begin(CollectiveKind::kAllgather, name, process_set, handle));
-    ALLRING_RETURN_IF_ERROR(
-        call.add(input, nullptr, Call::Output::kLibrary, ndim, shape, dtype));
+    ALLRING_ASSIGN_OR_RETURN(Call call,
+                             Call::begin(CollectiveKind::kAllgather, name, process_set, handle));
+    ALLRING_RETURN_IF_ERROR(call.add(input, nullptr, Call::Output::kLibrary, ndim, shape, dtype));
     return call.submit(false, handle);
   });
 }
@@ -174,11 +170,10 @@ int allring_broadcast_async(const char* name, const void* input, void* output, i
                             const int64_t* shape, int dtype, int root, int process_set,
                             allring_handle* handle) {
   return guarded([&]() -> Status {
-    ALLRING_ASSIGN_OR_RETURN(
-        Call call, Call::begin(CollectiveKind::kBroadcast, name, process_set, handle));
+    ALLRING_ASSIGN_OR_RETURN(Call call,
+                             Call::begin(CollectiveKind::kBroadcast, name, process_set, handle));
     ALLRING_RETURN_IF_ERROR(call.set_root(root));
-    ALLRING_RETURN_IF_ERROR(
-        call.add(input, output, Call::Output::kCaller, ndim, shape, dtype));
+    ALLRING_RETURN_IF_ERROR(call.add(input, output, Call::Output::kCaller, ndim, shape, dtype));
     return call.submit(false, handle);
   });
 }
@@ -187,10 +182,9 @@ int allring_alltoall_async(const char* name, const void* input, int ndim, const 
                            int dtype, int nsplits, const int64_t* splits, int process_set,
                            allring_handle* handle) {
   return guarded([&]() -> Status {
-    ALLRING_ASSIGN_OR_RETURN(
-        Call call, Call::begin(CollectiveKind::kAlltoall, name, process_set, handle));
-    ALLRING_RETURN_IF_ERROR(
-        call.add(input, nullptr, Call::Output::kLibrary, ndim, shape, dtype));
+    ALLRING_ASSIGN_OR_RETURN(Call call,
+                             Call::begin(CollectiveKind::kAlltoall, name, process_set, handle));
+    ALLRING_RETURN_IF_ERROR(call.add(input, nullptr, Call::Output::kLibrary, ndim, shape, dtype));
     ALLRING_RETURN_IF_ERROR(call.set_splits(nsplits, splits));
     return call.submit(false, handle);
   });
@@ -203,18 +197,16 @@ int allring_reduce_scatter_async(const char* name, const void* input, int ndim,
     ALLRING_ASSIGN_OR_RETURN(
         Call call, Call::begin(CollectiveKind::kReduceScatter, name, process_set, handle));
     ALLRING_RETURN_IF_ERROR(call.set_reduction(op, prescale, postscale));
-    ALLRING_RETURN_IF_ERROR(
-        call.add(input, nullptr, Call::Output::kLibrary, ndim, shape, dtype));
+    ALLRING_RETURN_IF_ERROR(call.add(input, nullptr, Call::Output::kLibrary, ndim, shape, dtype));
     return call.submit(false, handle);
   });
 }
 
 int allring_barrier_async(int process_set, allring_handle* handle) {
   return guarded([&]() -> Status {
-    ALLRING_ASSIGN_OR_RETURN(
-        Call call, Call::begin(CollectiveKind::kBarrier, nullptr, process_set, handle));
-    ALLRING_RETURN_IF_ERROR(
-        call.add(nullptr, nullptr, Call::Output::kEither, 1, &kNoRows, 0));
+    ALLRING_ASSIGN_OR_RETURN(Call call,
+                             Call::begin(CollectiveKind::kBarrier, nullptr, process_set, handle));
+    ALLRING_RETURN_IF_ERROR(call.add(nullptr, nullptr, Call::Output::kEither, 1, &kNoRows, 0));
     return call.submit(false, handle);
   });
 }
@@ -228,8 +220,8 @@ int allring_grouped_async(int kind, const char* name, int count, const allring_t
     if (count < 1 || tensors == nullptr)
       return Status::invalid_argument("a group has at least one tensor, got " +
                                       std::to_string(count));
-    const bool reduces = collective == CollectiveKind::kAllreduce ||
-                         collective == CollectiveKind::kReduceScatter;
+    const bool reduces =
+        collective == CollectiveKind::kAllreduce || collective == CollectiveKind::kReduceScatter;
     if (reduces) ALLRING_RETURN_IF_ERROR(call.set_reduction(op, prescale, postscale));
     if (collective == CollectiveKind::kBroadcast) ALLRING_RETURN_IF_ERROR(call.set_root(root));
     const bool same_shape =
@@ -283,13 +275,13 @@ int allring_output(allring_handle handle, int index, void** data, int* ndim, int
       return Status::invalid_argument("a barrier has no output");
     if (index < 0 || index >= operation->members())
       return Status::invalid_argument("index " + std::to_string(index) + " is not among the " +
-                                      std::to_string(operation->members()) +
-                                      " members of handle " + std::to_string(handle));
+                                      std::to_string(operation->members()) + " members of handle " +
+                                      std::to_string(handle));
     const Operation::Output output = operation->output(index);
     const std::vector<std::int64_t>& extents = output.completion->shape;
     if (!extents.empty() && shape == nullptr)
-      return Status::invalid_argument("shape must have room for " +
-                                      std::to_string(extents.size()) + " extents, got NULL");
+      return Status::invalid_argument("shape must have room for " + std::to_string(extents.size()) +
+                                      " extents, got NULL");
     *data = output.data;
     *ndim = static_cast<int>(extents.size());
     std::copy(extents.begin(), extents.end(), shape);

@@ -1,10 +1,10 @@
 /* The C interface of Allring: the only one that liballring.so exports.
  *
- * One runtime per process. Unless said otherwise every function may be called from any thread, returns
- * an allring_status (0 is success) and leaves the reason of a failure in allring_last_error() of
- * the calling thread. Nothing here throws, and nothing needs a framework. Counts are elements.
- * After fork() the child must not call anything but allring_version(): all else fails with
- * ALLRING_INVALID_ARGUMENT there.
+ * One runtime per process. Unless said otherwise every function may be called from any thread,
+ * returns an allring_status (0 is success) and leaves the reason of a failure in
+ * allring_last_error() of the calling thread. Nothing here throws, and nothing needs a framework.
+ * Counts are elements. After fork() the child must not call anything but allring_version(): all
+ * else fails with ALLRING_INVALID_ARGUMENT there.
  */
 #ifndef ALLRING_H_
 #define ALLRING_H_
@@ -73,9 +73,10 @@ ALLRING_EXPORT int allring_last_error_rank(void);
  * none: one rank) and returns when all ranks have met, or ALLRING_TIMED_OUT naming those missing.
  * Calling it again while initialized does nothing. May be called again after allring_shutdown(). */
 ALLRING_EXPORT int allring_init(void);
-/* Leaves the job: pending collectives of this and, soon after, of all ranks fail with ALLRING_ABORTED.
- * Blocks until the runtime's threads are joined, after which no buffer of a caller is in use. Handles, and
- * with them the results that the library allocated, stay until they are released. */
+/* Leaves the job: pending collectives of this and, soon after, of all ranks fail with
+ * ALLRING_ABORTED. Blocks until the runtime's threads are joined, after which no buffer of a caller
+ * is in use. Handles, and with them the results that the library allocated, stay until they are
+ * released. */
 ALLRING_EXPORT int allring_shutdown(void);
 ALLRING_EXPORT int allring_is_initialized(void); /* 1 or 0 */
 
@@ -87,17 +88,18 @@ ALLRING_EXPORT int allring_local_rank(void);
 ALLRING_EXPORT int allring_local_size(void);
 ALLRING_EXPORT int allring_cross_rank(void);
 ALLRING_EXPORT int allring_cross_size(void);
-ALLRING_EXPORT int allring_is_homogeneous(void); /* 1 if all hosts have equally many ranks, else 0 */
+ALLRING_EXPORT int allring_is_homogeneous(
+    void); /* 1 if all hosts have equally many ranks, else 0 */
 
 /* ---- collectives ------------------------------------------------------------------------------
  *
- * Each call queues one tensor and returns a handle at once; the coordinator thread negotiates with the
- * other ranks by name, in whatever order they submit. Buffers must stay valid, and inputs unchanged,
- * until the handle is done. A buffer is dense and in C order.
+ * Each call queues one tensor and returns a handle at once; the coordinator thread negotiates with
+ * the other ranks by name, in whatever order they submit. Buffers must stay valid, and inputs
+ * unchanged, until the handle is done. A buffer is dense and in C order.
  *
  * name: unique among what is in flight, the same on all ranks; NULL takes the next of a counter
- *   that advances with every unnamed call of that kind, so ranks must make unnamed calls in the same order.
- * shape: ndim extents; ndim 0 is a scalar.
+ *   that advances with every unnamed call of that kind, so ranks must make unnamed calls in the
+ * same order. shape: ndim extents; ndim 0 is a scalar.
  */
 
 /* output[i] = postscale * (op over ranks of prescale * input[i]); output may be input. Shapes are
@@ -107,8 +109,8 @@ ALLRING_EXPORT int allring_allreduce_async(const char* name, const void* input, 
                                            double prescale, double postscale, int process_set,
                                            allring_handle* handle);
 
-/* Concatenates along the first dimension, which may differ (and be 0) between ranks; ndim >= 1. The output is
- * allocated by the library: see allring_output(). */
+/* Concatenates along the first dimension, which may differ (and be 0) between ranks; ndim >= 1. The
+ * output is allocated by the library: see allring_output(). */
 ALLRING_EXPORT int allring_allgather_async(const char* name, const void* input, int ndim,
                                            const int64_t* shape, int dtype, int process_set,
                                            allring_handle* handle);
@@ -118,19 +120,19 @@ ALLRING_EXPORT int allring_broadcast_async(const char* name, const void* input, 
                                            int ndim, const int64_t* shape, int dtype, int root,
                                            int process_set, allring_handle* handle);
 
-/* Sends splits[r] rows (first dimension) to rank r, nsplits == size; nsplits 0 means equal parts. The
- * output is allocated by the library; allring_received_splits() tells what came from whom. */
+/* Sends splits[r] rows (first dimension) to rank r, nsplits == size; nsplits 0 means equal parts.
+ * The output is allocated by the library; allring_received_splits() tells what came from whom. */
 ALLRING_EXPORT int allring_alltoall_async(const char* name, const void* input, int ndim,
                                           const int64_t* shape, int dtype, int nsplits,
                                           const int64_t* splits, int process_set,
                                           allring_handle* handle);
 
-/* Reduces (sum or average) and gives each rank its share of rows; the first (rows % size) ranks get one more.
- * The output is allocated by the library. */
+/* Reduces (sum or average) and gives each rank its share of rows; the first (rows % size) ranks get
+ * one more. The output is allocated by the library. */
 ALLRING_EXPORT int allring_reduce_scatter_async(const char* name, const void* input, int ndim,
                                                 const int64_t* shape, int dtype, int op,
-                                                double prescale, double postscale,
-                                                int process_set, allring_handle* handle);
+                                                double prescale, double postscale, int process_set,
+                                                allring_handle* handle);
 
 /* Done when every rank has submitted it. */
 ALLRING_EXPORT int allring_barrier_async(int process_set, allring_handle* handle);
@@ -144,7 +146,8 @@ typedef enum {
   ALLRING_KIND_BARRIER = 5
 } allring_kind;
 
-/* One member of a group. struct_bytes = sizeof(allring_tensor), so that later versions may grow it. */
+/* One member of a group. struct_bytes = sizeof(allring_tensor), so that later versions may grow it.
+ */
 typedef struct {
   size_t struct_bytes;
   const char* name; /* unused: the group's name and the member's place make it */
@@ -155,9 +158,9 @@ typedef struct {
   int32_t dtype;
 } allring_tensor;
 
-/* A group of tensors of one kind (allreduce, allgather, reduce_scatter or broadcast), one handle: all are done or
- * all have failed, on every rank, and none runs before all are ready. op and scales as above; root for
- * broadcast. count >= 1. */
+/* A group of tensors of one kind (allreduce, allgather, reduce_scatter or broadcast), one handle:
+ * all are done or all have failed, on every rank, and none runs before all are ready. op and scales
+ * as above; root for broadcast. count >= 1. */
 ALLRING_EXPORT int allring_grouped_async(int kind, const char* name, int count,
                                          const allring_tensor* tensors, int op, double prescale,
                                          double postscale, int root, int process_set,
@@ -167,11 +170,13 @@ ALLRING_EXPORT int allring_grouped_async(int kind, const char* name, int count,
 ALLRING_EXPORT int allring_poll(allring_handle handle);
 
 /* Blocks up to timeout_ms (-1: as long as it takes) until done. Returns the collective's own status
- * (ALLRING_OK, or why it failed on every rank), or ALLRING_IN_PROGRESS. The handle stays until released. */
+ * (ALLRING_OK, or why it failed on every rank), or ALLRING_IN_PROGRESS. The handle stays until
+ * released. */
 ALLRING_EXPORT int allring_wait(allring_handle handle, int64_t timeout_ms);
 
-/* After a successful wait: member `index` of the result. *data is owned by the handle where the library
- * allocated it, else it is the caller's output. shape must have room for *ndim (at most 64) extents. */
+/* After a successful wait: member `index` of the result. *data is owned by the handle where the
+ * library allocated it, else it is the caller's output. shape must have room for *ndim (at most 64)
+ * extents. */
 ALLRING_EXPORT int allring_output(allring_handle handle, int index, void** data, int* ndim,
                                   int64_t* shape);
 /* alltoall: rows received from each rank; splits has room for size of the process set. */
@@ -183,8 +188,9 @@ ALLRING_EXPORT int allring_release(allring_handle handle);
 
 /* ---- what the library is doing ----------------------------------------------------------------*/
 
-/* Copies a description (JSON, NUL-terminated, cut to `bytes`) of what was built and chosen: version,
- * simd, transports, lanes, options with their values. Returns the bytes it needs, the NUL included, or -1. */
+/* Copies a description (JSON, NUL-terminated, cut to `bytes`) of what was built and chosen:
+ * version, simd, transports, lanes, options with their values. Returns the bytes it needs, the NUL
+ * included, or -1. */
 ALLRING_EXPORT int64_t allring_describe(char* buffer, size_t bytes);
 
 #ifdef __cplusplus

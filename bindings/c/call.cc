@@ -10,8 +10,7 @@
 
 namespace allring {
 
-Call::Call(std::shared_ptr<Runtime> runtime, ProcessSet* set, CollectiveKind kind,
-           const char* name)
+Call::Call(std::shared_ptr<Runtime> runtime, ProcessSet* set, CollectiveKind kind, const char* name)
     : runtime_(std::move(runtime)), set_(set), name_(name) {
   shared_.kind = kind;
   shared_.name = name != nullptr ? name : "(unnamed)";
@@ -82,9 +81,9 @@ Status Call::set_splits(int nsplits, const int64_t* splits) {
     request.splits.assign(splits, splits + nsplits);
   } else if (!request.shape.empty()) {
     if (request.shape[0] % size != 0)
-      return Status::invalid_argument(
-          text() + "the " + std::to_string(request.shape[0]) + " rows cannot be split evenly over " +
-          std::to_string(size) + " ranks; give splits");
+      return Status::invalid_argument(text() + "the " + std::to_string(request.shape[0]) +
+                                      " rows cannot be split evenly over " + std::to_string(size) +
+                                      " ranks; give splits");
     request.splits.assign(static_cast<std::size_t>(size), request.shape[0] / size);
   }
   return {};
@@ -105,8 +104,7 @@ void Call::give_names(bool grouped) {
 
 Status Call::submit(bool grouped, allring_handle* handle) {
   // A call that is refused must not advance the counter of names.
-  for (const Request& request : requests_)
-    ALLRING_RETURN_IF_ERROR(validate(request, set_->size()));
+  for (const Request& request : requests_) ALLRING_RETURN_IF_ERROR(validate(request, set_->size()));
   give_names(grouped);
   std::vector<void*> outputs;
   for (const TensorView& view : views_) outputs.push_back(view.output);

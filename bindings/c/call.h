@@ -12,8 +12,8 @@
 
 namespace allring {
 
-/// One asynchronous call of the C interface on its way into the runtime: numbers and pointers of a stranger
-/// become Requests, or an error that says which argument is wrong. Lives for one call.
+/// One asynchronous call of the C interface on its way into the runtime: numbers and pointers of a
+/// stranger become Requests, or an error that says which argument is wrong. Lives for one call.
 class Call {
  public:
   /// @return kInvalidArgument if not initialized, or there is no such process set.

@@ -18,8 +18,8 @@ class Process {
   /// Made at the first call and never destroyed: threads may call while the process exits.
   static Process& instance();
 
-  /// Fails in the child of a fork, where none of the runtime's threads exist and any lock may be held for
-  /// ever: to be asked before anything else.
+  /// Fails in the child of a fork, where none of the runtime's threads exist and any lock may be
+  /// held for ever: to be asked before anything else.
   Status check_fork() const;
 
   Status init();
@@ -35,8 +35,8 @@ class Process {
  private:
   Process() = default;
 
-  std::atomic<pid_t> owner_{0};     // who has initialized, 0 while nobody has
-  std::mutex lifecycle_mutex_;      // held all through init() and shutdown()
+  std::atomic<pid_t> owner_{0};  // who has initialized, 0 while nobody has
+  std::mutex lifecycle_mutex_;   // held all through init() and shutdown()
   mutable std::mutex mutex_;
   std::shared_ptr<Runtime> runtime_;
   HandleTable handles_;

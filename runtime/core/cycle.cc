@@ -31,6 +31,8 @@ Cycle::Cycle(TensorQueue& queue, ControlChannel& channel, Controller& controller
 
 void Cycle::run_once(Deadline deadline) {
   listen(std::min(deadline, controller_.next_deadline()));
+  // First, as it may have ended the group.
+  carry_out_all();
   std::vector<Submission> submitted = queue_.take();
   if (ended_.ok()) {
     controller_.submit(std::move(submitted), clock_.now());
@@ -56,8 +58,9 @@ void Cycle::listen(Deadline deadline) {
 void Cycle::negotiate() {
   while (true) {
     controller_.advance(clock_.now(), executor_.busy());
-    for (Outcome& outcome : controller_.take_outcomes()) carry_out(std::move(outcome));
-    // A lane that gets done from here on wakes this thread if that is what the controller waits for.
+    carry_out_all();
+    // A lane that gets done from here on wakes this thread if that is what the controller waits
+    // for.
     const bool over = !controller_.open();
     const int awaited = over ? 1 : controller_.holding() ? executor_.busy_threshold() : 0;
     executor_.wake_when_below(awaited);
@@ -76,6 +79,10 @@ void Cycle::collect_failures() {
     for (BatchTensor& tensor : failed.tensors) held_.push_back(std::move(tensor.submission));
   }
   if (aborted_) fail(std::exchange(held_, {}));
+}
+
+void Cycle::carry_out_all() {
+  for (Outcome& outcome : controller_.take_outcomes()) carry_out(std::move(outcome));
 }
 
 void Cycle::carry_out(Outcome outcome) {

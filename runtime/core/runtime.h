@@ -12,8 +12,8 @@
 
 namespace allring {
 
-/// One rank's runtime: its session with the other ranks and its process sets. Owns and wires, decides
-/// nothing. Any number may live in one process, each as one rank. Thread-safe.
+/// One rank's runtime: its session with the other ranks and its process sets. Owns and wires,
+/// decides nothing. Any number may live in one process, each as one rank. Thread-safe.
 class Runtime {
  public:
   /// This rank's place in the job.

@@ -20,7 +20,8 @@ struct BatchTensor {
   std::size_t bytes() const { return count * element_bytes(request().dtype); }
 };
 
-/// Tensors that one lane runs as one collective; several only for allreduces that are packed together.
+/// Tensors that one lane runs as one collective; several only for allreduces that are packed
+/// together.
 struct Batch {
   std::uint64_t number = 0;  ///< 0, 1, ... equal on all ranks
   std::vector<BatchTensor> tensors;

@@ -10,8 +10,8 @@ namespace allring {
 namespace {
 
 PlanItem plan_item(const Request& request) {
-  PlanItem item{request.kind,     request.dtype,     request.op, request.prescale,
-                request.postscale, 0,                 request.group};
+  PlanItem item{request.kind, request.dtype, request.op, request.prescale, request.postscale, 0,
+                request.group};
   // Shapes of other kinds may differ between ranks, and plans must not.
   if (request.kind != CollectiveKind::kAllreduce) return item;
   const Result<std::int64_t> count = element_count(request.shape, request.dtype);
@@ -27,15 +27,13 @@ Executor::Executor(Settings settings, TensorQueue& queue, std::function<void()> 
 std::unique_ptr<Executor> Executor::start(Settings settings,
                                           std::vector<std::unique_ptr<LaneNetwork>> networks,
                                           TensorQueue& queue, std::function<void()> wake) {
-  std::unique_ptr<Executor> executor(
-      new Executor(std::move(settings), queue, std::move(wake)));
+  std::unique_ptr<Executor> executor(new Executor(std::move(settings), queue, std::move(wake)));
   for (std::unique_ptr<LaneNetwork>& network : networks) {
-    executor->lanes_.push_back(
-        Lane::start(executor->lanes(), std::move(network), executor->settings_.forced,
-                    executor->settings_.strategy,
-                    [executor = executor.get()](Batch batch, Status status) {
-                      executor->finished(std::move(batch), std::move(status));
-                    }));
+    executor->lanes_.push_back(Lane::start(
+        executor->lanes(), std::move(network), executor->settings_.forced,
+        executor->settings_.strategy, [executor = executor.get()](Batch batch, Status status) {
+          executor->finished(std::move(batch), std::move(status));
+        }));
   }
   return executor;
 }

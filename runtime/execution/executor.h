@@ -13,9 +13,9 @@
 
 namespace allring {
 
-/// Carries out what was decided: plans batches, hands them to the lanes, and completes their tensors.
-/// Every rank gives the same batches the same numbers and lanes. run(), take_failed() and abort() belong to
-/// the coordinator thread.
+/// Carries out what was decided: plans batches, hands them to the lanes, and completes their
+/// tensors. Every rank gives the same batches the same numbers and lanes. run(), take_failed() and
+/// abort() belong to the coordinator thread.
 class Executor {
  public:
   struct Settings {
@@ -25,8 +25,8 @@ class Executor {
     bool single_host = true;
   };
 
-  /// A batch that a lane could not do. Its tensors are not complete: why they failed is for the group to
-  /// agree on.
+  /// A batch that a lane could not do. Its tensors are not complete: why they failed is for the
+  /// group to agree on.
   struct Failed {
     std::vector<BatchTensor> tensors;
     Status status;
@@ -57,7 +57,8 @@ class Executor {
   /// Ends everything that is queued or under way, as failed. Thread-safe.
   void abort(const Status& reason) noexcept;
 
-  /// Joins the lanes and closes their networks; abort() first where peers may not come. take_failed() still works.
+  /// Joins the lanes and closes their networks; abort() first where peers may not come.
+  /// take_failed() still works.
   void stop() { lanes_.clear(); }
 
  private:

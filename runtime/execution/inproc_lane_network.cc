@@ -46,8 +46,8 @@ std::vector<std::unique_ptr<LaneNetwork>> make_inproc_lane_networks(const Topolo
   auto network = std::make_shared<InprocNetwork>(topology.size());
   std::vector<std::unique_ptr<LaneNetwork>> lanes;
   for (Rank rank = 0; rank < topology.size(); ++rank)
-    lanes.push_back(std::make_unique<InprocLaneNetwork>(network, topology, rank,
-                                                        std::move(memory[rank])));
+    lanes.push_back(
+        std::make_unique<InprocLaneNetwork>(network, topology, rank, std::move(memory[rank])));
   return lanes;
 }
 

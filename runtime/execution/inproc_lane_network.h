@@ -8,9 +8,9 @@
 
 namespace allring {
 
-/// The networks of one lane for ranks that are threads of this process, indexed by rank: for tests and
-/// simulations. Ranks that the topology puts on one host share memory if `shared_memory` says so. Destroying or
-/// aborting one looks to the others like the death of its rank.
+/// The networks of one lane for ranks that are threads of this process, indexed by rank: for tests
+/// and simulations. Ranks that the topology puts on one host share memory if `shared_memory` says
+/// so. Destroying or aborting one looks to the others like the death of its rank.
 std::vector<std::unique_ptr<LaneNetwork>> make_inproc_lane_networks(const Topology& topology,
                                                                     bool shared_memory);
 

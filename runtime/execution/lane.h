@@ -15,12 +15,12 @@
 
 namespace allring {
 
-/// A thread ("allring-lane0") that runs batches one after another over a network of its own. Lanes of one
-/// number run the same batches in the same order on all ranks. Thread-safe.
+/// A thread ("allring-lane0") that runs batches one after another over a network of its own. Lanes
+/// of one number run the same batches in the same order on all ranks. Thread-safe.
 class Lane {
  public:
-  /// Called on the lane's thread for each batch, in order: with its status and completions filled in.
-  /// After the first failure no batch runs any more; the rest come back with kAborted.
+  /// Called on the lane's thread for each batch, in order: with its status and completions filled
+  /// in. After the first failure no batch runs any more; the rest come back with kAborted.
   using Finished = std::function<void(Batch, Status)>;
 
   static std::unique_ptr<Lane> start(int index, std::unique_ptr<LaneNetwork> network,

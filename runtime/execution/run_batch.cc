@@ -104,10 +104,9 @@ Status alltoall(BatchTensor& tensor, Communicator& communicator) {
   const Request& request = tensor.request();
   tensor.completion.received_splits =
       column(tensor.sizes, communicator.group().size(), communicator.group().rank());
-  return communicator.alltoall(tensor.submission.view.input, tensor.output,
-                               elements(request.splits, request),
-                               elements(tensor.completion.received_splits, request), request.dtype,
-                               kNoDeadline);
+  return communicator.alltoall(
+      tensor.submission.view.input, tensor.output, elements(request.splits, request),
+      elements(tensor.completion.received_splits, request), request.dtype, kNoDeadline);
 }
 
 Status run_one(BatchTensor& tensor, Communicator& communicator, Scratch& scratch) {

@@ -8,8 +8,8 @@
 
 namespace allring {
 
-/// Working memory of one lane, aligned to 4096: the fusion buffer. Kept and only ever grown, so that a
-/// training step does not fault fresh pages. Thread-compatible.
+/// Working memory of one lane, aligned to 4096: the fusion buffer. Kept and only ever grown, so
+/// that a training step does not fault fresh pages. Thread-compatible.
 class Scratch {
  public:
   /// Undefined content, valid until the next call. @return kOutOfMemory saying how much was wanted.

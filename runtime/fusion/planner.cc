@@ -36,14 +36,14 @@ class Planner {
 
  private:
   bool packable(const PlanItem& item) const {
-    const std::int64_t most = single_host_
-                                  ? std::min(limits_.tensor_bytes, limits_.threshold_bytes)
-                                  : limits_.threshold_bytes;
+    const std::int64_t most = single_host_ ? std::min(limits_.tensor_bytes, limits_.threshold_bytes)
+                                           : limits_.threshold_bytes;
     return item.kind == CollectiveKind::kAllreduce && item.bytes <= most &&
            limits_.threshold_bytes > 0;
   }
 
-  // Items that are to stay together: the rest of a group if it can be packed into one batch, else one.
+  // Items that are to stay together: the rest of a group if it can be packed into one batch, else
+  // one.
   std::size_t end_of_unit(std::size_t first) const {
     const PlanItem& item = items_[first];
     if (item.group.empty() || !packable(item)) return first + 1;

@@ -19,18 +19,19 @@ struct PlanItem {
   ReduceOp op = ReduceOp::kSum;
   double prescale = 1.0;
   double postscale = 1.0;
-  std::int64_t bytes = 0;   ///< of the whole tensor; only looked at for allreduce
-  std::string_view group;   ///< empty: none. Members of a group are neighbours in the list
+  std::int64_t bytes = 0;  ///< of the whole tensor; only looked at for allreduce
+  std::string_view group;  ///< empty: none. Members of a group are neighbours in the list
 };
 
-/// Places in the list of items, ascending; more than one only for allreduces that are packed together.
+/// Places in the list of items, ascending; more than one only for allreduces that are packed
+/// together.
 using PlanBatch = std::vector<std::size_t>;
 
-/// Which tensors travel together. Small allreduces of one dtype, op and scales share a batch of up to
-/// limits.threshold_bytes, also when others stand between them; a tensor larger than
-/// limits.tensor_bytes stays alone within a host, where copying costs more than it saves, while between
-/// hosts all that fit are packed. A group of such allreduces stays in one batch if it fits into one.
-/// Batches come in the order of their first members. Pure: equal arguments, equal plan.
+/// Which tensors travel together. Small allreduces of one dtype, op and scales share a batch of up
+/// to limits.threshold_bytes, also when others stand between them; a tensor larger than
+/// limits.tensor_bytes stays alone within a host, where copying costs more than it saves, while
+/// between hosts all that fit are packed. A group of such allreduces stays in one batch if it fits
+/// into one. Batches come in the order of their first members. Pure: equal arguments, equal plan.
 std::vector<PlanBatch> plan(std::span<const PlanItem> items, const FusionLimits& limits,
                             bool single_host);
 

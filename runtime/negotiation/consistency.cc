@@ -93,8 +93,8 @@ bool agree(const Request& one, const Request& other) {
   if (one.dtype != other.dtype || (one.device < 0) != (other.device < 0) ||
       !shapes_agree(one, other))
     return false;
-  if (reduces(one.kind) && (one.op != other.op || one.prescale != other.prescale ||
-                            one.postscale != other.postscale))
+  if (reduces(one.kind) &&
+      (one.op != other.op || one.prescale != other.prescale || one.postscale != other.postscale))
     return false;
   return one.kind != CollectiveKind::kBroadcast || one.root == other.root;
 }

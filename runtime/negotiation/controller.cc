@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/base/check.h"
 #include "collectives/base/log.h"
 #include "runtime/request/request_text.h"
 #include "runtime/request/wire.h"
@@ -20,7 +21,8 @@ Controller::Controller(ControlChannel& channel, Settings settings, TimePoint now
   if (root()) decider_.emplace(settings_.group);
 }
 
-// ---- to the others -------------------------------------------------------------------------------
+// ---- to the others
+// -------------------------------------------------------------------------------
 
 void Controller::to_parent(const ControlMessage& message) {
   channel_.send(channel_.parent(), encode(settings_.epoch, message));
@@ -34,11 +36,13 @@ void Controller::to_children(std::span<const std::byte> bytes) {
   for (Rank child : channel_.children()) channel_.send(child, bytes);
 }
 
-// ---- what this rank's callers and lanes say --------------------------------------------------------
+// ---- what this rank's callers and lanes say
+// --------------------------------------------------------
 
 void Controller::submit(std::vector<Submission> submissions, TimePoint now) {
   now_ = now;
   if (submissions.empty()) return;
+  ALLRING_CHECK(open(), "nothing is submitted to a group that has ended");
   Announcement announcement;
   announcement.rank = rank_;
   announcement.seen = carried_out_;
@@ -87,8 +91,7 @@ void Controller::report_drained() {
 void Controller::leave(TimePoint now) {
   now_ = now;
   if (std::exchange(leaving_, true)) return;
-  leave_deadline_ =
-      now + (state_ == State::kAborted ? settings_.linger : settings_.leave_timeout);
+  leave_deadline_ = now + (state_ == State::kAborted ? settings_.linger : settings_.leave_timeout);
   if (state_ != State::kOpen) return;
   if (root()) {
     on_leave(rank_);
@@ -97,7 +100,8 @@ void Controller::leave(TimePoint now) {
   }
 }
 
-// ---- what the others say ---------------------------------------------------------------------------
+// ---- what the others say
+// ---------------------------------------------------------------------------
 
 void Controller::handle(ControlEvent event, TimePoint now) {
   now_ = now;
@@ -116,7 +120,7 @@ void Controller::on_message(Rank from, std::span<const std::byte> bytes) {
   }
   if (envelope->epoch != settings_.epoch) {
     ALLRING_LOG(kDebug, "dropped a message of epoch " << envelope->epoch << " from "
-                                                       << settings_.group.descriptions[from]);
+                                                      << settings_.group.descriptions[from]);
     return;
   }
   if (from == channel_.parent()) {
@@ -188,7 +192,8 @@ void Controller::on_drained(Rank rank) {
   if (root() && state_ == State::kStopping && drained_.full()) close();
 }
 
-// ---- decisions -------------------------------------------------------------------------------------
+// ---- decisions
+// -------------------------------------------------------------------------------------
 
 void Controller::announce(const Announcement& announcement) {
   if (state_ != State::kOpen) return;
@@ -231,9 +236,9 @@ void Controller::carry_out(const Decision& decision) {
                         response->sizes);
     } else {
       const Rejection& rejection = std::get<Rejection>(entry);
-      const bool for_me = rejection.ranks.empty() ||
-                          std::find(rejection.ranks.begin(), rejection.ranks.end(), rank_) !=
-                              rejection.ranks.end();
+      const bool for_me =
+          rejection.ranks.empty() ||
+          std::find(rejection.ranks.begin(), rejection.ranks.end(), rank_) != rejection.ranks.end();
       for (const std::string& name : rejection.names)
         if (std::optional<Submission> submission; for_me && (submission = take_pending(name)))
           outcomes_.emplace_back(
@@ -259,7 +264,8 @@ std::vector<Submission> Controller::take_all_pending() {
   return all;
 }
 
-// ---- ends ------------------------------------------------------------------------------------------
+// ---- ends
+// ------------------------------------------------------------------------------------------
 
 void Controller::stop(Rank rank) {
   state_ = State::kStopping;
@@ -304,7 +310,8 @@ Status Controller::failure_of(Rank rank, const Status& status) const {
   return status.with_prefix(settings_.group.descriptions[rank] + ": ");
 }
 
-// ---- time ------------------------------------------------------------------------------------------
+// ---- time
+// ------------------------------------------------------------------------------------------
 
 void Controller::advance(TimePoint now, bool lanes_busy) {
   now_ = now;

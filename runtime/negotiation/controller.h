@@ -48,8 +48,9 @@ struct Stopped {
 using Outcome = std::variant<Decided, Refused, Aborted, Stopped>;
 
 /// One rank's part in the negotiation of a process set: tells the root what this rank's callers
-/// submitted, and makes of the root's messages what is to be done here. On the root it feeds the Decider
-/// and sends its decisions to all. Works over any tree of links: inner ranks pass on what is not theirs.
+/// submitted, and makes of the root's messages what is to be done here. On the root it feeds the
+/// Decider and sends its decisions to all. Works over any tree of links: inner ranks pass on what
+/// is not theirs.
 ///
 /// Never blocks and reads no clock. Belongs to the coordinator thread.
 class Controller {
@@ -67,7 +68,7 @@ class Controller {
 
   Controller(ControlChannel& channel, Settings settings, TimePoint now);
 
-  /// Announces what callers submitted.
+  /// Announces what callers submitted. REQUIRES: open().
   void submit(std::vector<Submission> submissions, TimePoint now);
   /// Takes in what the channel brought.
   void handle(ControlEvent event, TimePoint now);
@@ -78,8 +79,8 @@ class Controller {
   /// This rank's program wants to leave. Orderly if the group is well.
   void leave(TimePoint now);
 
-  /// Does what is due: decisions (held back while `lanes_busy` unless they fill a batch, so that small
-  /// tensors gather while there is other work), stalls, deadlines.
+  /// Does what is due: decisions (held back while `lanes_busy` unless they fill a batch, so that
+  /// small tensors gather while there is other work), stalls, deadlines.
   void advance(TimePoint now, bool lanes_busy);
   /// When advance() is due even if nothing happens.
   TimePoint next_deadline() const;

@@ -28,12 +28,11 @@ Decider::Decider(Settings settings)
 
 Status Decider::announce(const Announcement& announcement, TimePoint now) {
   const Rank rank = announcement.rank;
-  if (rank < 0 || rank >= size_ || announcement.seen < seen_[rank] ||
-      announcement.seen > sequence_)
+  if (rank < 0 || rank >= size_ || announcement.seen < seen_[rank] || announcement.seen > sequence_)
     return Status::internal("an announcement of rank " + std::to_string(rank) +
                             " is out of order (it has seen decision " +
-                            std::to_string(announcement.seen) + " of " +
-                            std::to_string(sequence_) + ")");
+                            std::to_string(announcement.seen) + " of " + std::to_string(sequence_) +
+                            ")");
   seen_[rank] = announcement.seen;
   forget_retired();
   for (CacheId id : announcement.cached)
@@ -44,7 +43,8 @@ Status Decider::announce(const Announcement& announcement, TimePoint now) {
 }
 
 Status Decider::announce_cached(Rank rank, CacheId id, std::uint64_t seen, TimePoint now) {
-  // The first reuse of the number that this rank has not seen ended the meaning that it had in mind.
+  // The first reuse of the number that this rank has not seen ended the meaning that it had in
+  // mind.
   for (const Retired& retired : retired_)
     if (retired.id == id && retired.sequence > seen)
       return announce_full(rank, remembered_request(retired.entry, rank, size_), now);
@@ -65,13 +65,12 @@ Status Decider::announce_cached(Rank rank, CacheId id, std::uint64_t seen, TimeP
 
 Status Decider::announce_full(Rank rank, const Request& request, TimePoint now) {
   if (Status valid = validate(request, size_); !valid.ok())
-    return Status::internal(settings_.descriptions[rank] + " announced nonsense: " +
-                            valid.message());
+    return Status::internal(settings_.descriptions[rank] +
+                            " announced nonsense: " + valid.message());
   if (came_too_late(rank, request.name)) return {};
   const PendingTensor* waiting = readiness_.find(request.name);
   const std::optional<CacheId> id = waiting != nullptr ? waiting->id : std::nullopt;
-  PendingTensor* tensor =
-      readiness_.announce(rank, request, cache_.find(request.name), now);
+  PendingTensor* tensor = readiness_.announce(rank, request, cache_.find(request.name), now);
   if (tensor == nullptr) return after_announcement(tensor, rank, request.name);
   if (id && !tensor->id) ids_.unpin(*id);
   if (tensor->announced.count() == 1) stalls_.started_waiting(now);
@@ -129,8 +128,8 @@ void Decider::reject(const std::vector<PendingTensor*>& tensors, StatusCode code
       to_all.names.push_back(taken->name);
       continue;
     }
-    // Only who has announced it fails now. Whoever comes later fails then, and cannot be confused with
-    // a second attempt of the others.
+    // Only who has announced it fails now. Whoever comes later fails then, and cannot be confused
+    // with a second attempt of the others.
     ready_.push_back(Rejection{code, message, {taken->name}, taken->announced.ranks()});
     Overdue overdue{code, message, RankSet(size_)};
     for (Rank rank : taken->announced.missing()) overdue.missing.insert(rank);
@@ -146,8 +145,8 @@ Decision Decider::decide() {
   if (std::exchange(fusion_changed_, false)) decision.limits = settings_.fusion;
   for (Ready& ready : ready_) {
     if (const CacheId* id = std::get_if<CacheId>(&ready)) {
-      auto* run = decision.entries.empty() ? nullptr
-                                           : std::get_if<CachedRun>(&decision.entries.back());
+      auto* run =
+          decision.entries.empty() ? nullptr : std::get_if<CachedRun>(&decision.entries.back());
       if (run == nullptr) run = &std::get<CachedRun>(decision.entries.emplace_back(CachedRun()));
       run->push_back(*id);
     } else if (auto* response = std::get_if<ReadyResponse>(&ready)) {
@@ -156,7 +155,8 @@ Decision Decider::decide() {
       decision.entries.emplace_back(std::get<Rejection>(std::move(ready)));
     }
   }
-  // Not before all entries are written: a number given up by this decision must not be one that it runs.
+  // Not before all entries are written: a number given up by this decision must not be one that it
+  // runs.
   for (const DecisionEntry& entry : decision.entries)
     if (const auto* run = std::get_if<CachedRun>(&entry))
       for (CacheId id : *run) ids_.unpin(id);

@@ -37,23 +37,24 @@ struct PendingTensor {
   std::vector<std::int64_t> sizes;  ///< as in Response
 };
 
-/// Which ranks have announced which tensor: the table that the root keeps. Grouped tensors become ready
-/// together. Pure; thread-compatible.
+/// Which ranks have announced which tensor: the table that the root keeps. Grouped tensors become
+/// ready together. Pure; thread-compatible.
 class Readiness {
  public:
   explicit Readiness(int size) : size_(size) {}
 
-  /// Records that `rank` has submitted what `entry` remembers under `id`, which is its present meaning.
+  /// Records that `rank` has submitted what `entry` remembers under `id`, which is its present
+  /// meaning.
   /// @return null if this rank has announced it before (its coordinator is at fault).
   PendingTensor* announce(Rank rank, CacheId id, const ResponseCache::Entry& entry, TimePoint now);
   /// The same in full. @param entry what the name is remembered as, or null.
   PendingTensor* announce(Rank rank, const Request& request, const ResponseCache::Entry* entry,
                           TimePoint now);
 
-  /// The tensors that can be decided now that `tensor` is ready on all ranks: itself; or nothing while
-  /// its group is incomplete; or the whole group, in order of announcement. Call it once for each
-  /// tensor that all ranks have announced. If ranks disagree about it, the result is all that has
-  /// to fail with it: itself and the known members of each group that it belongs to.
+  /// The tensors that can be decided now that `tensor` is ready on all ranks: itself; or nothing
+  /// while its group is incomplete; or the whole group, in order of announcement. Call it once for
+  /// each tensor that all ranks have announced. If ranks disagree about it, the result is all that
+  /// has to fail with it: itself and the known members of each group that it belongs to.
   std::vector<PendingTensor*> settle(PendingTensor& tensor);
 
   /// The tensors that fail if `tensor` does: itself and the known members of its groups.
@@ -80,7 +81,8 @@ class Readiness {
   void join_group(PendingTensor& tensor, const std::string& group);
 
   int size_;
-  std::unordered_map<std::string_view, std::unique_ptr<PendingTensor>> tensors_;  // keys: their names
+  std::unordered_map<std::string_view, std::unique_ptr<PendingTensor>>
+      tensors_;                        // keys: their names
   std::vector<PendingTensor*> by_id_;  // a shortcut past the names
   std::unordered_map<std::string, Group> groups_;
 };

@@ -14,11 +14,11 @@
 
 namespace allring {
 
-/// What a group has agreed about tensors before, so that repeating it takes one bit per tensor instead
-/// of a request. Every rank keeps one. The root's decisions say what to remember under which number,
-/// and all ranks carry out the same decisions in the same order, so a number means the same tensor on
-/// every rank that has seen the same decisions. Entries differ between ranks only in what may differ:
-/// each holds its own request. Thread-compatible.
+/// What a group has agreed about tensors before, so that repeating it takes one bit per tensor
+/// instead of a request. Every rank keeps one. The root's decisions say what to remember under
+/// which number, and all ranks carry out the same decisions in the same order, so a number means
+/// the same tensor on every rank that has seen the same decisions. Entries differ between ranks
+/// only in what may differ: each holds its own request. Thread-compatible.
 class ResponseCache {
  public:
   struct Entry {
@@ -47,12 +47,12 @@ class ResponseCache {
   std::unordered_map<std::string, CacheId, Hash, std::equal_to<>> by_name_;
 };
 
-/// The request that `rank` must have submitted for what `entry` (of any rank) remembers: entries hold
-/// the sizes of all.
+/// The request that `rank` must have submitted for what `entry` (of any rank) remembers: entries
+/// hold the sizes of all.
 Request remembered_request(const ResponseCache::Entry& entry, Rank rank, int size);
 
-/// The root's choice of numbers: one for each remembered tensor, and the one used longest ago is given
-/// up when all are taken. Thread-compatible.
+/// The root's choice of numbers: one for each remembered tensor, and the one used longest ago is
+/// given up when all are taken. Thread-compatible.
 class CacheIds {
  public:
   /// @param capacity how many numbers there are; 0: nothing is remembered.

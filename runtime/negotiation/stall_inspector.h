@@ -31,9 +31,9 @@ class StallInspector {
 
   /// What there is to say.
   struct Verdict {
-    std::vector<std::string> warnings;   ///< one for each set of missing ranks
-    std::vector<std::size_t> expired;    ///< places in the list
-    TimePoint next = TimePoint::max();   ///< when to look again
+    std::vector<std::string> warnings;  ///< one for each set of missing ranks
+    std::vector<std::size_t> expired;   ///< places in the list
+    TimePoint next = TimePoint::max();  ///< when to look again
   };
 
   explicit StallInspector(StallLimits limits) : limits_(limits) {}

@@ -42,10 +42,10 @@ Status check_groups(const std::vector<Submission>& submissions) {
     const Request& request = submission.request;
     const auto expected = request.group.empty() ? 0 : members[request.group];
     if (request.group_size != expected)
-      return Status::invalid_argument(
-          tensor_text(request) + ": says that group \"" + request.group + "\" has " +
-          std::to_string(request.group_size) + " members, but " + std::to_string(expected) +
-          " were submitted together");
+      return Status::invalid_argument(tensor_text(request) + ": says that group \"" +
+                                      request.group + "\" has " +
+                                      std::to_string(request.group_size) + " members, but " +
+                                      std::to_string(expected) + " were submitted together");
   }
   return {};
 }
@@ -70,10 +70,9 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::start(const Options& options, Se
   std::unique_ptr<ProcessSet> set(new ProcessSet(std::move(settings), std::move(links)));
   set->controller_ = std::make_unique<Controller>(
       *set->channel_, controller_settings(options, set->settings_), clock.now());
-  set->executor_ = Executor::start({std::move(forced), std::make_shared<SynchronousAllreduce>(),
-                                    set->settings_.single_host},
-                                   std::move(lanes), set->queue_,
-                                   [channel = set->channel_.get()] { channel->wake(); });
+  set->executor_ = Executor::start(
+      {std::move(forced), std::make_shared<SynchronousAllreduce>(), set->settings_.single_host},
+      std::move(lanes), set->queue_, [channel = set->channel_.get()] { channel->wake(); });
   set->lanes_ = set->executor_->lanes();
   set->cycle_ = std::make_unique<Cycle>(set->queue_, *set->channel_, *set->controller_,
                                         *set->executor_, clock);
@@ -91,9 +90,9 @@ Result<Rank> ProcessSet::place_of(Rank job_rank) const {
   const std::vector<Rank>& members = settings_.members;
   const auto place = std::lower_bound(members.begin(), members.end(), job_rank);
   if (place == members.end() || *place != job_rank) {
-    return Status::invalid_argument("rank " + std::to_string(job_rank) +
-                                    " is not among the " + std::to_string(size()) +
-                                    " ranks of process set " + std::to_string(id()));
+    return Status::invalid_argument("rank " + std::to_string(job_rank) + " is not among the " +
+                                    std::to_string(size()) + " ranks of process set " +
+                                    std::to_string(id()));
   }
   return static_cast<Rank>(place - members.begin());
 }

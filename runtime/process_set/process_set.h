@@ -17,8 +17,8 @@
 
 namespace allring {
 
-/// A set of ranks that run collectives among themselves: names, counters, negotiation and lanes are its own,
-/// and its coordinator thread ("allring-coord0") serves no other set. Thread-safe.
+/// A set of ranks that run collectives among themselves: names, counters, negotiation and lanes are
+/// its own, and its coordinator thread ("allring-coord0") serves no other set. Thread-safe.
 class ProcessSet {
  public:
   /// What its coordinator and its lanes talk through.
@@ -51,19 +51,20 @@ class ProcessSet {
   Result<Rank> place_of(Rank job_rank) const;
   int lanes() const { return lanes_; }
 
-  /// A name for a collective that the caller gave none: the next of a counter for its kind, so members must
-  /// make unnamed calls of one kind in the same order.
+  /// A name for a collective that the caller gave none: the next of a counter for its kind, so
+  /// members must make unnamed calls of one kind in the same order.
   std::string next_name(CollectiveKind kind);
 
-  /// Hands tensors to the coordinator: all or none. A group comes in one call. Each `done` is called once,
-  /// on another thread, unless this fails. Does not block.
-  /// @return kInvalidArgument naming the tensor and what is wrong with it; after a failure or a shutdown
+  /// Hands tensors to the coordinator: all or none. A group comes in one call. Each `done` is
+  /// called once, on another thread, unless this fails. Does not block.
+  /// @return kInvalidArgument naming the tensor and what is wrong with it; after a failure or a
+  /// shutdown
   ///         why the set has ended.
   Status submit(std::vector<Submission> submissions);
 
-  /// Leaves: what all members have submitted is finished, everything else fails here and, soon after, on all
-  /// other members. Blocks until that is done and the threads are joined; bounded even if other members
-  /// hang. Then the links are closed. Later calls do nothing.
+  /// Leaves: what all members have submitted is finished, everything else fails here and, soon
+  /// after, on all other members. Blocks until that is done and the threads are joined; bounded
+  /// even if other members hang. Then the links are closed. Later calls do nothing.
   void shutdown();
 
  private:

@@ -46,9 +46,9 @@ class ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Takes little-endian values off the front of a buffer that may hold anything. The first value that
-/// does not fit makes ok() false for good, and this and all later ones come out as zero or empty;
-/// so a decoder reads on and asks once. Thread-compatible.
+/// Takes little-endian values off the front of a buffer that may hold anything. The first value
+/// that does not fit makes ok() false for good, and this and all later ones come out as zero or
+/// empty; so a decoder reads on and asks once. Thread-compatible.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -68,7 +68,7 @@ using DecisionEntry = std::variant<CachedRun, Response, Rejection>;
 
 /// Down: what to do next, in this order, on every rank.
 struct Decision {
-  std::uint64_t sequence = 0;  ///< 1, 2, ...
+  std::uint64_t sequence = 0;          ///< 1, 2, ...
   std::optional<FusionLimits> limits;  ///< from this decision on
   std::vector<DecisionEntry> entries;
 
@@ -104,7 +104,7 @@ struct Drained {
 /// Down: all ranks are drained; connections may be closed.
 struct Closed {};
 
-using ControlMessage = std::variant<Announcement, Decision, FailureReport, Abort, Leave, Stop,
-                                    Drained, Closed>;
+using ControlMessage =
+    std::variant<Announcement, Decision, FailureReport, Abort, Leave, Stop, Drained, Closed>;
 
 }  // namespace allring

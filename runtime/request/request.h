@@ -13,8 +13,8 @@
 
 namespace allring {
 
-/// What one rank says of one tensor: all that ranks must agree on, and nothing local. Travels in the
-/// wire codec and is what the response cache compares.
+/// What one rank says of one tensor: all that ranks must agree on, and nothing local. Travels in
+/// the wire codec and is what the response cache compares.
 struct Request {
   CollectiveKind kind = CollectiveKind::kAllreduce;
   std::string name;

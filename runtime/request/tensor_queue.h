@@ -11,8 +11,8 @@
 
 namespace allring {
 
-/// The way from caller threads to the coordinator of a process set, and the record of which names are
-/// in flight: from push() until complete(). Thread-safe.
+/// The way from caller threads to the coordinator of a process set, and the record of which names
+/// are in flight: from push() until complete(). Thread-safe.
 class TensorQueue {
  public:
   /// @param wake tells the coordinator that there is something to take. Called under the lock, so

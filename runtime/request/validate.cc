@@ -29,8 +29,9 @@ Status check_splits(const Request& request, int size) {
   for (std::int64_t rows : request.splits) {
     if (rows < 0) return wrong(request, "splits must not be negative, got " + std::to_string(rows));
     if (rows > request.shape[0] - total)
-      return wrong(request, "splits " + shape_text(request.splits) + " ask for more rows than the " +
-                                std::to_string(request.shape[0]) + " of the tensor");
+      return wrong(request, "splits " + shape_text(request.splits) +
+                                " ask for more rows than the " + std::to_string(request.shape[0]) +
+                                " of the tensor");
     total += rows;
   }
   return {};
@@ -56,8 +57,8 @@ Status check_reduction(const Request& request) {
 Result<std::int64_t> element_count(std::span<const std::int64_t> shape, DataType dtype) {
   // Bytes must fit a signed 64-bit number, and so must the product without the empty dimensions, so
   // that no later multiplication of some extents overflows.
-  const auto limit = std::numeric_limits<std::int64_t>::max() /
-                     static_cast<std::int64_t>(element_bytes(dtype));
+  const auto limit =
+      std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(element_bytes(dtype));
   std::int64_t product = 1;
   bool empty = false;
   for (std::int64_t extent : shape) {

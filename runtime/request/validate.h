@@ -18,7 +18,8 @@ std::int64_t row_elements(std::span<const std::int64_t> shape);
 
 /// Whether a request makes sense by itself in a group of `size` ranks: what a caller can be told at
 /// once, without asking the other ranks.
-/// @return kInvalidArgument or kUnsupported, naming the tensor, what is wrong and what would be right.
+/// @return kInvalidArgument or kUnsupported, naming the tensor, what is wrong and what would be
+/// right.
 Status validate(const Request& request, int size);
 
 }  // namespace allring

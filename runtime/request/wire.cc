@@ -30,12 +30,11 @@ void write(ByteWriter& out, const Request& request) {
   out.u8(static_cast<std::uint8_t>(request.dtype));
   out.u8(static_cast<std::uint8_t>(request.op));
   const bool grouped = !request.group.empty() || request.group_size != 0;
-  out.u8(static_cast<std::uint8_t>((request.prescale != 1.0 ? kHasPrescale : 0) |
-                                   (request.postscale != 1.0 ? kHasPostscale : 0) |
-                                   (request.root != 0 ? kHasRoot : 0) |
-                                   (request.device != -1 ? kHasDevice : 0) |
-                                   (request.splits.empty() ? 0 : kHasSplits) |
-                                   (grouped ? kHasGroup : 0) | (request.unnamed ? kUnnamed : 0)));
+  out.u8(static_cast<std::uint8_t>(
+      (request.prescale != 1.0 ? kHasPrescale : 0) |
+      (request.postscale != 1.0 ? kHasPostscale : 0) | (request.root != 0 ? kHasRoot : 0) |
+      (request.device != -1 ? kHasDevice : 0) | (request.splits.empty() ? 0 : kHasSplits) |
+      (grouped ? kHasGroup : 0) | (request.unnamed ? kUnnamed : 0)));
   out.text(request.name);
   out.varint(request.shape.size());
   for (std::int64_t extent : request.shape) out.signed_varint(extent);

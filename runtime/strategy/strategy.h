@@ -15,7 +15,8 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  /// Reads the inputs of the batch, writes its outputs. Blocks the lane until this rank's part is done.
+  /// Reads the inputs of the batch, writes its outputs. Blocks the lane until this rank's part is
+  /// done.
   /// @param batch prepared allreduces that agree in dtype, op and scales.
   /// @param scratch the lane's; the fusion buffer is made from it.
   /// @return what the communicator gave; outputs are undefined then.

@@ -28,8 +28,7 @@ Status update_one(BatchTensor& tensor, const Scaling& scaling, Communicator& com
     pack(static_cast<std::byte*>(tensor.output), tensor, scaling.prescale);
     input = tensor.output;
   }
-  return communicator.allreduce(input, tensor.output, tensor.count, scaling.reduction,
-                                kNoDeadline);
+  return communicator.allreduce(input, tensor.output, tensor.count, scaling.reduction, kNoDeadline);
 }
 
 Status update_packed(std::span<BatchTensor> batch, const Scaling& scaling,
@@ -43,8 +42,8 @@ Status update_packed(std::span<BatchTensor> batch, const Scaling& scaling,
     pack(buffer.data() + offset, tensor, scaling.prescale);
     offset += tensor.bytes();
   }
-  ALLRING_RETURN_IF_ERROR(communicator.allreduce(buffer.data(), buffer.data(), count,
-                                                 scaling.reduction, kNoDeadline));
+  ALLRING_RETURN_IF_ERROR(
+      communicator.allreduce(buffer.data(), buffer.data(), count, scaling.reduction, kNoDeadline));
   offset = 0;
   for (const BatchTensor& tensor : batch) {
     copy(tensor.output, buffer.data() + offset, tensor.bytes());
@@ -57,9 +56,8 @@ Status update_packed(std::span<BatchTensor> batch, const Scaling& scaling,
 
 Status SynchronousAllreduce::update(std::span<BatchTensor> batch, Communicator& communicator,
                                     Scratch& scratch) {
-  ALLRING_ASSIGN_OR_RETURN(
-      const Scaling scaling,
-      Scaling::of(batch.front().request(), communicator.group().size()));
+  ALLRING_ASSIGN_OR_RETURN(const Scaling scaling,
+                           Scaling::of(batch.front().request(), communicator.group().size()));
   return batch.size() == 1 ? update_one(batch.front(), scaling, communicator)
                            : update_packed(batch, scaling, communicator, scratch);
 }

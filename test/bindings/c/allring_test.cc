@@ -92,8 +92,8 @@ TEST_CASE("each kind alone") {
   REQUIRE(allring_allgather_async("ag", input, 2, rows, ALLRING_INT32, 0, &handles[0]) == 0);
   REQUIRE(allring_reduce_scatter_async("rs", input, 2, rows, ALLRING_INT32, ALLRING_SUM, 1, 1, 0,
                                        &handles[1]) == 0);
-  REQUIRE(allring_alltoall_async("aa", input, 2, rows, ALLRING_INT32, 0, nullptr, 0,
-                                 &handles[2]) == 0);
+  REQUIRE(allring_alltoall_async("aa", input, 2, rows, ALLRING_INT32, 0, nullptr, 0, &handles[2]) ==
+          0);
   REQUIRE(allring_broadcast_async("bc", input, broadcast, 2, rows, ALLRING_INT32, 0, 0,
                                   &handles[3]) == 0);
   REQUIRE(allring_barrier_async(0, &handles[4]) == 0);
@@ -124,8 +124,8 @@ TEST_CASE("a group has one handle") {
   Alone alone;
   const float input[4] = {1, 2, 3, 4};
   float output[4] = {};
-  std::vector<allring_tensor> tensors(3, {sizeof(allring_tensor), nullptr, input, nullptr, 1,
-                                          kFour, ALLRING_FLOAT32});
+  std::vector<allring_tensor> tensors(
+      3, {sizeof(allring_tensor), nullptr, input, nullptr, 1, kFour, ALLRING_FLOAT32});
   tensors[1].output = output;
   allring_handle handle = 0;
   REQUIRE(allring_grouped_async(ALLRING_KIND_ALLREDUCE, "g", 3, tensors.data(), ALLRING_SUM, 1, 2,
@@ -146,8 +146,8 @@ TEST_CASE("a group has one handle") {
   CHECK(allring_grouped_async(ALLRING_KIND_ALLTOALL, "g", 3, tensors.data(), ALLRING_SUM, 1, 1, 0,
                               0, &handle) == ALLRING_INVALID_ARGUMENT);
   tensors[2].dtype = 99;
-  CHECK(allring_grouped_async(ALLRING_KIND_ALLREDUCE, "g2", 3, tensors.data(), ALLRING_SUM, 1, 1,
-                              0, 0, &handle) == ALLRING_INVALID_ARGUMENT);
+  CHECK(allring_grouped_async(ALLRING_KIND_ALLREDUCE, "g2", 3, tensors.data(), ALLRING_SUM, 1, 1, 0,
+                              0, &handle) == ALLRING_INVALID_ARGUMENT);
   CHECK(error_contains("member 2"));
 }
 
@@ -204,8 +204,8 @@ TEST_CASE("scalars and empty tensors") {
   const double input = 3;
   double output = 0;
   allring_handle handle = 0;
-  REQUIRE(allring_allreduce_async("s", &input, &output, 0, nullptr, ALLRING_FLOAT64, ALLRING_SUM,
-                                  1, 1, 0, &handle) == ALLRING_OK);
+  REQUIRE(allring_allreduce_async("s", &input, &output, 0, nullptr, ALLRING_FLOAT64, ALLRING_SUM, 1,
+                                  1, 0, &handle) == ALLRING_OK);
   CHECK(allring_wait(handle, -1) == ALLRING_OK);
   CHECK(output == 3);
   const std::int64_t none[] = {0, 3};

@@ -125,7 +125,8 @@ std::string check(const Item& item, const Completion& completion, const std::vec
   return "";
 }
 
-// Each rank submits the same items in its own random order, some rounds of it, and checks all results.
+// Each rank submits the same items in its own random order, some rounds of it, and checks all
+// results.
 void mixed(InprocJob& job, int items, int rounds, unsigned seed) {
   INFO("seed " << seed << ", " << job.size() << " ranks");
   std::vector<std::string> failures(job.size());

@@ -80,8 +80,7 @@ void InprocJob::shutdown() {
   on_each([this](Rank rank) { runtimes_[rank]->shutdown(); });
 }
 
-std::future<Completion> submit(ProcessSet& set, Request request, const void* input,
-                               void* output) {
+std::future<Completion> submit(ProcessSet& set, Request request, const void* input, void* output) {
   std::vector<std::future<Completion>> futures =
       submit_group(set, {std::move(request)}, {{input, output}});
   return std::move(futures.front());

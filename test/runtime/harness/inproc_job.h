@@ -13,8 +13,8 @@
 
 namespace allring::test {
 
-/// A job whose ranks are Runtimes of this process, over in-process links: what Runtime::join() makes, less
-/// the rendezvous.
+/// A job whose ranks are Runtimes of this process, over in-process links: what Runtime::join()
+/// makes, less the rendezvous.
 class InprocJob {
  public:
   explicit InprocJob(int size, const Options& options = {});
@@ -28,8 +28,8 @@ class InprocJob {
   /// As if the process of `rank` had been killed: its links go without a word.
   void kill(Rank rank);
 
-  /// Runs body(rank) on a thread for each rank in `ranks` (all, if empty) and joins them. Aborts the process
-  /// with a message if they are not done within a minute.
+  /// Runs body(rank) on a thread for each rank in `ranks` (all, if empty) and joins them. Aborts
+  /// the process with a message if they are not done within a minute.
   void on_each(const std::function<void(Rank)>& body, std::vector<Rank> ranks = {});
 
   /// shutdown() on each rank, all at once.
