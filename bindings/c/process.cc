@@ -25,8 +25,7 @@ Result<std::unique_ptr<Runtime>> start_runtime() {
   ALLRING_ASSIGN_OR_RETURN(const JobDescription job, describe_job(lookup_environment));
   log_as(options, "[" + std::to_string(job.rank) + "@" + job.hostname + "]");
   ALLRING_RETURN_IF_ERROR(set_simd(options.simd));
-  if (job.size == 1) return Runtime::start_alone(options, job.hostname);
-  return Status::unsupported("this build runs one rank only");
+  return Runtime::join(options, job);
 }
 
 }  // namespace

@@ -1,11 +1,64 @@
 #include "runtime/core/runtime.h"
 
+#include <numeric>
 #include <utility>
 
 #include "runtime/execution/inproc_lane_network.h"
 #include "runtime/negotiation/inproc_control_channel.h"
 
 namespace allring {
+
+namespace {
+
+Runtime::Place place_in(const Session& session) {
+  const JobDescription& job = session.job();
+  Runtime::Place place;
+  place.rank = job.rank;
+  place.size = job.size;
+  place.local_rank = job.local_rank;
+  place.local_size = job.local_size;
+  place.cross_rank = job.cross_rank;
+  place.cross_size = job.cross_size;
+  place.homogeneous = session.topology().homogeneous();
+  return place;
+}
+
+ProcessSet::Settings settings_of_all(const Session& session) {
+  ProcessSet::Settings global;
+  global.members.resize(session.job().size);
+  std::iota(global.members.begin(), global.members.end(), 0);
+  for (Rank rank : global.members) global.descriptions.push_back(session.describe(rank));
+  global.single_host = session.topology().hosts() == 1;
+  return global;
+}
+
+Result<ProcessSet::Links> connect(Session& session, const ProcessSet::Settings& settings,
+                                  const Options& options) {
+  const Deadline deadline = deadline_after(std::chrono::duration_cast<nanoseconds>(
+      std::chrono::duration<double>(options.start_timeout_seconds)));
+  ProcessSet::Links links;
+  ALLRING_ASSIGN_OR_RETURN(links.control, session.control(settings.id, settings.members, deadline));
+  for (int lane = 0; lane < static_cast<int>(options.lanes); ++lane) {
+    ALLRING_ASSIGN_OR_RETURN(std::unique_ptr<LaneNetwork> network,
+                             session.lane(settings.id, lane, settings.members, deadline));
+    links.lanes.push_back(std::move(network));
+  }
+  return links;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runtime>> Runtime::join(const Options& options, const JobDescription& job) {
+  if (job.size == 1) return start_alone(options, job.hostname);
+  ALLRING_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::join(options, job));
+  ProcessSet::Settings global = settings_of_all(*session);
+  ALLRING_ASSIGN_OR_RETURN(ProcessSet::Links links, connect(*session, global, options));
+  ALLRING_ASSIGN_OR_RETURN(
+      std::unique_ptr<Runtime> runtime,
+      start(options, place_in(*session), std::move(global), std::move(links)));
+  runtime->session_ = std::move(session);
+  return runtime;
+}
 
 Result<std::unique_ptr<Runtime>> Runtime::start_alone(const Options& options,
                                                       const std::string& hostname) {

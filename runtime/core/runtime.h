@@ -27,6 +27,12 @@ class Runtime {
     bool homogeneous = true;  ///< all hosts have equally many ranks
   };
 
+  /// Meets the other ranks of the job and starts. Blocks until all ranks are there, at most
+  /// Options::start_timeout_seconds.
+  /// @return kTimedOut naming the missing ranks, kInvalidArgument for options, kPeerLost,
+  ///         kMismatch.
+  static Result<std::unique_ptr<Runtime>> join(const Options& options, const JobDescription& job);
+
   /// Starts over connections that are there already: for ranks that are threads of one process.
   /// @param global settings of process set 0, with all ranks as members.
   static Result<std::unique_ptr<Runtime>> start(const Options& options, Place place,
