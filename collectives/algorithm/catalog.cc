@@ -64,24 +64,6 @@ Status unknown(std::string_view word, std::string_view text) {
 
 }  // namespace
 
-std::string_view collective_kind_name(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllreduce:
-      return "allreduce";
-    case CollectiveKind::kReduceScatter:
-      return "reduce_scatter";
-    case CollectiveKind::kAllgather:
-      return "allgather";
-    case CollectiveKind::kBroadcast:
-      return "broadcast";
-    case CollectiveKind::kAlltoall:
-      return "alltoall";
-    case CollectiveKind::kBarrier:
-      return "barrier";
-  }
-  check_failed(__FILE__, __LINE__, "kind", "not a CollectiveKind");
-}
-
 std::span<const Algorithm> algorithms(CollectiveKind kind) {
   static const Algorithm allreduce[] = {
       kSelfAllreduce, kLineAllreduce,         kOneshotAllreduce,         kPushAllreduce,
