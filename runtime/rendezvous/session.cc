@@ -47,8 +47,9 @@ Result<std::vector<PeerInfo>> meet(const StoreAccess& access, const Introduction
     Result<std::vector<PeerInfo>> peers = introduce(**store, mine, deadline);
     // A rank that is quick to join again finds the store of the former meeting, on a rank 0 that is
     // about to close it, and has to look for the new one.
-    const bool former =
-        access.for_one_meeting && job.rank != 0 && peers.status().code() == StatusCode::kPeerLost;
+    const bool former = access.for_one_meeting && job.rank != 0 &&
+                        peers.status().code() == StatusCode::kPeerLost &&
+                        Clock::real().now() < deadline;
     if (!former) return peers;
   }
 }
