@@ -51,15 +51,16 @@ struct CollectiveArgs {
 struct Algorithm {
   std::string_view name;  ///< "ring", "push", ...: unique within a kind
   CollectiveKind kind;
-  /// Whether run() gives the right result for these arguments and this group; must be equal on all
-  /// ranks, hence may not look at pointers or per-rank counts.
+  /// Whether run() gives the right result for these arguments and this group. Must be equal on all
+  /// ranks: looks only at kind, dtype, op and count of `args` (not at the count of an alltoall,
+  /// which differs from rank to rank), and at the group.
   bool (*supports)(const CollectiveArgs& args, Group& group);
   /// Blocks until this rank's part is done: output is complete, input may be reused. Others may
   /// still be at work, and after a failure ranks may disagree about whether it succeeded: the
   /// control plane, not the algorithm, decides that. @return kPeerLost, kTimedOut, or the group's
   /// abort reason.
   Status (*run)(const CollectiveArgs& args, Group& group, Deadline deadline);
-  /// Estimated microseconds, for choosing among rows; equal on all ranks.
+  /// Estimated microseconds, for choosing among rows; looks at the same as supports().
   double (*cost_us)(const CollectiveArgs& args, Group& group);
 };
 

@@ -20,11 +20,23 @@ Reduction plain(DataType dtype) { return {dtype, ReduceOp::kSum, 1.0, 1}; }
 Communicator::Communicator(Group& group, ForcedAlgorithms forced)
     : group_(group), forced_(std::move(forced)) {}
 
+const Algorithm& Communicator::choose_row(const CollectiveArgs& args) {
+  const std::size_t mixed =
+      (args.count * 8 + static_cast<std::size_t>(args.kind)) * std::size_t{0x9e3779b97f4a7c15};
+  Choice& choice = choices_[mixed >> 58];
+  static_assert(kChoices == 64, "six bits");
+  if (choice.row == nullptr || choice.count != args.count || choice.kind != args.kind ||
+      choice.dtype != args.reduction.dtype || choice.op != args.reduction.op) {
+    choice = {args.kind, args.reduction.dtype, args.reduction.op, args.count,
+              &choose(args, group_, forced_)};
+  }
+  return *choice.row;
+}
+
 Status Communicator::run(const CollectiveArgs& args, Deadline deadline) {
   // Shared memory would let what has arrived already pass.
   ALLRING_RETURN_IF_ERROR(group_.abort_reason());
-  const Algorithm& row = choose(args, group_, forced_);
-  Status status = row.run(args, group_, deadline);
+  Status status = choose_row(args).run(args, group_, deadline);
   // Operations that were posted must not touch the caller's buffers once we have returned.
   if (!status.ok()) [[unlikely]]
     group_.abort(status);

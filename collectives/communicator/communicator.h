@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "collectives/algorithm/catalog.h"
 #include "collectives/transport/group.h"
@@ -38,10 +40,24 @@ class Communicator {
   void abort(Status reason) noexcept { group_.abort(std::move(reason)); }
 
  private:
+  /// What decides about the row (Algorithm::supports and cost_us look at nothing else), and the
+  /// row.
+  struct Choice {
+    CollectiveKind kind = CollectiveKind::kBarrier;
+    DataType dtype = DataType::kUint8;
+    ReduceOp op = ReduceOp::kSum;
+    std::size_t count = 0;
+    const Algorithm* row = nullptr;
+  };
+  static constexpr std::size_t kChoices = 64;
+
+  const Algorithm& choose_row(const CollectiveArgs& args);
   Status run(const CollectiveArgs& args, Deadline deadline);
 
   Group& group_;
   ForcedAlgorithms forced_;
+  // Comparing costs takes as long as the smallest allreduce itself, and training repeats its sizes.
+  std::array<Choice, kChoices> choices_;
 };
 
 }  // namespace allring
