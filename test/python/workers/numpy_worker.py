@@ -99,11 +99,11 @@ def check_allreduce():
             for shape in shapes(rng):
                 inputs = per_rank(rng, shape, dtype)
                 mine = inputs[hvd.rank()]
-                before = mine.copy()
-                same(hvd.allreduce(mine, op=op), reduced(op, inputs))
+                before, expected = mine.copy(), reduced(op, inputs)
+                same(hvd.allreduce(mine, op=op), expected)
                 np.testing.assert_array_equal(mine, before)
                 assert hvd.allreduce_(mine, op=op) is mine
-                same(mine, reduced(op, inputs))
+                same(mine, expected)
 
 
 def check_allreduce_async():
