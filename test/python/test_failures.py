@@ -8,10 +8,11 @@ import time
 import launch
 
 
-def test_stall():
+def test_stall(tmp_path):
     output = launch.check(
         2,
         "stall_worker.py",
+        tmp_path / "stalled",
         ALLRING_STALL_CHECK_TIME_SECONDS=0.5,
         ALLRING_STALL_SHUTDOWN_TIME_SECONDS=1.5,
         timeout=40,
@@ -65,6 +66,5 @@ def test_interrupt():
     finally:
         launch.end(child)
     assert "interrupted" in result.output
-    assert "not interrupted" not in result.output
     assert time.monotonic() - start < 15
     assert result.code != 0

@@ -106,14 +106,14 @@ def check_sum():
 
 def check_half_precision():
     for dtype in (torch.bfloat16, torch.float16):
-        model = make_model().to(dtype)
+        model, local = make_model().to(dtype), make_model().to(dtype)
         optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
         x, y = next(batches(1))
-        loss_of(model, mine(x).to(dtype), mine(y).to(dtype)).backward()
-        own = [p.grad.clone() for p in model.parameters()]
+        for m in (model, local):
+            loss_of(m, mine(x).to(dtype), mine(y).to(dtype)).backward()
         optimizer.synchronize()
-        for p, gradient in zip(model.parameters(), own):
-            everyone = hvd.allgather(gradient.unsqueeze(0)).double().mean(0).to(dtype)
+        for p, q in zip(model.parameters(), local.parameters()):
+            everyone = hvd.allgather(q.grad.unsqueeze(0)).double().mean(0).to(dtype)
             torch.testing.assert_close(p.grad, everyone)
 
 
@@ -474,12 +474,13 @@ def check_grad_scaler():
 def check_channels_last():
     torch.manual_seed(2)
     model = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
-    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
     x = torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last) * (hvd.rank() + 1)
-    model(x).sum().backward()
-    own = model.weight.grad.clone()
+    local = copy.deepcopy(model)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+    for m in (model, local):
+        m(x).sum().backward()
     optimizer.synchronize()
-    mean = hvd.allgather(own.unsqueeze(0)).mean(0)
+    mean = hvd.allgather(local.weight.grad.unsqueeze(0)).mean(0)
     torch.testing.assert_close(model.weight.grad, mean)
 
 
