@@ -1,5 +1,6 @@
 """Ranks that do not come, die, or are interrupted."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -20,22 +21,24 @@ def test_stall(tmp_path):
     assert "stalled:" in output
 
 
-def _alive(pid):
-    try:
-        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except FileNotFoundError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+def _processes_of(job_id):
+    """Processes with the job's environment, living or not yet waited for."""
+    found = []
+    for environ in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"ALLRING_JOB_ID={job_id}\0".encode() in environ.read_bytes():
+                found.append(environ.parent.name)
+    return found
 
 
-def _sockets():
-    """Names of unix sockets of ours, with or without a file."""
+def _sockets_of(job_id, pids):
+    """Unix sockets of the job, with or without a file."""
     lines = pathlib.Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()
-    return {line.split()[-1] for line in lines if "allring" in line}
+    marks = [job_id, *(f"-{pid}-" for pid in pids)]
+    return [line for line in lines if "allring" in line and any(mark in line for mark in marks)]
 
 
 def test_kill_one_of_four(tmp_path):
-    sockets, memory = _sockets(), set(os.listdir("/dev/shm"))
     result = launch.run(4, "kill_worker.py", tmp_path, timeout=60)
     assert result.code == 128 + signal.SIGKILL, result.output
     killed = float((tmp_path / "killed").read_text())
@@ -44,10 +47,11 @@ def test_kill_one_of_four(tmp_path):
         assert lost == "2", message
         assert "rank 2" in message and "gradient" in message, message
         assert float(when) - killed < 2, f"rank {rank}: {float(when) - killed:.2f} s"
-    pids = [int((tmp_path / f"pid.{rank}").read_text()) for rank in range(4)]
-    assert not [pid for pid in pids if _alive(pid)]
-    assert not {name for name in _sockets() - sockets if name.startswith("@allring")}
-    assert set(os.listdir("/dev/shm")) <= memory
+    job_id, *pids = (tmp_path / "job").read_text().split()
+    assert len(pids) == 4
+    assert not _processes_of(job_id)
+    assert not _sockets_of(job_id, pids)
+    assert not [name for name in os.listdir("/dev/shm") if "allring" in name]
 
 
 def test_interrupt():
