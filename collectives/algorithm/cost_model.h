@@ -26,11 +26,11 @@ MessageCost message_cost(const Group& group);
 struct MemoryCost {
   double line_us;      ///< one rank sees what another wrote into a line
   double flag_us;      ///< the same with a flag: two lines
-  double us_per_byte;  ///< copying within the caches
+  double us_per_byte;  ///< one rank reads what another wrote, and adds it to its own
 };
 MemoryCost memory_cost(const Group& group);
 
-/// Adding, reading from memory, per byte of one input.
+/// Adding what has been received, per byte of it.
 inline constexpr double kReduceUsPerByte = 1.0 / 20e3;
 
 }  // namespace allring

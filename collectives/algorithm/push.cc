@@ -107,8 +107,8 @@ Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
 double cost_us(const CollectiveArgs& args, Group& group) {
   const MemoryCost memory = memory_cost(group);
   const double blocks = 1.0 + args.bytes() / group.host_memory()->slot_bytes();
-  return 2 * blocks * memory.flag_us * (group.size() - 1) +
-         args.bytes() * (2 * memory.us_per_byte + 2 * kReduceUsPerByte);
+  return 2.0 * blocks * memory.flag_us * (group.size() - 1) +
+         2.0 * args.bytes() * (group.size() - 1) / group.size() * memory.us_per_byte;
 }
 
 }  // namespace

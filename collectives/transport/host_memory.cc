@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
+
+#include "collectives/transport/relax.h"
 
 namespace allring {
 
@@ -26,14 +29,6 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 std::size_t lines_offset(int ranks) { return HostMemory::kFlagLines * ranks * kFlagBytes; }
 std::size_t slots_offset(int ranks) {
   return round_up(lines_offset(ranks) + 2 * ranks * kLineStride, kPageBytes);
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#endif
 }
 
 bool reached(std::uint32_t now, std::uint32_t wanted) {
@@ -74,10 +69,9 @@ nanoseconds sleep_length(nanoseconds longest, Deadline deadline) {
 }  // namespace
 
 WaitPolicy WaitPolicy::choose(int ranks_on_host, std::string_view mode) {
-  constexpr int kForever = 1 << 30;
   const int turns = turns_for(microseconds(50));
-  if (mode == "spin") return {.spins = kForever, .yields = 0};
-  if (mode == "yield") return {.spins = 0, .yields = kForever};
+  if (mode == "spin") return {.spins = SpinBudget::kAlways, .yields = 0};
+  if (mode == "yield") return {.spins = 0, .yields = std::numeric_limits<int>::max()};
   if (mode == "block") return {.spins = 0, .yields = 0};
   ALLRING_CHECK(mode == "auto", "WAIT is auto, spin, yield or block");
   if (available_cores() >= ranks_on_host) return {.spins = turns, .yields = 16};
@@ -96,7 +90,12 @@ std::size_t HostMemory::Shape::bytes() const {
 
 HostMemory::HostMemory(Shape shape, Rank rank, std::span<std::byte> memory,
                        std::shared_ptr<void> owner, WaitPolicy policy)
-    : shape_(shape), rank_(rank), memory_(memory), owner_(std::move(owner)), policy_(policy) {
+    : shape_(shape),
+      rank_(rank),
+      memory_(memory),
+      owner_(std::move(owner)),
+      policy_(policy),
+      spin_budget_(policy.spins) {
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
   ALLRING_CHECK(shape.ranks >= 1 && rank >= 0 && rank < shape.ranks, "rank out of range");
   ALLRING_CHECK(shape.buffers >= 3, "the slot protocol needs three buffers");
@@ -135,16 +134,18 @@ void HostMemory::post(int line, std::uint32_t value) {
 
 Status HostMemory::wait_at_least(int line, Rank owner, std::uint32_t value, Deadline deadline) {
   Flag& awaited = flag(line, owner);
-  const std::uint64_t awake_turns = std::uint64_t(policy_.spins) + policy_.yields;
   Turn turn;
   while (!reached(awaited.value.load(std::memory_order_acquire), value)) {
-    if (turn.count < awake_turns) {
+    if (turn.count == 0) turn.spins = spin_budget_.begin();
+    if (turn.count < turn.spins + policy_.yields) {
       ALLRING_RETURN_IF_ERROR(pause(turn, owner, deadline));
     } else {
+      ++turn.count;
       ALLRING_RETURN_IF_ERROR(failure(owner, deadline));
       sleep_on(awaited, value, deadline);
     }
   }
+  finish(turn);
   return {};
 }
 
@@ -164,19 +165,19 @@ void HostMemory::sleep_on(Flag& flag, std::uint32_t awaited_value, Deadline dead
 }
 
 Status HostMemory::pause(Turn& turn, Rank awaited, Deadline deadline) {
+  if (turn.count == 0) turn.spins = spin_budget_.begin();
   const std::uint64_t count = turn.count++;
-  const std::uint64_t spins = policy_.spins;
-  if (count < spins) {
+  if (count < turn.spins) {
     relax();
     return count % 256 == 255 ? failure(awaited, deadline) : Status();
   }
-  if (count < spins + policy_.yields) {
+  if (count < turn.spins + policy_.yields) {
     sched_yield();
     return count % 16 == 15 ? failure(awaited, deadline) : Status();
   }
   ALLRING_RETURN_IF_ERROR(failure(awaited, deadline));
   // Nobody wakes us: naps from 20 us, doubled up to 1 ms.
-  const std::uint64_t naps = std::min<std::uint64_t>(count - spins - policy_.yields, 6);
+  const std::uint64_t naps = std::min<std::uint64_t>(count - turn.spins - policy_.yields, 6);
   const timespec length = to_timespec(
       sleep_length(std::min<nanoseconds>(microseconds(20 << naps), milliseconds(1)), deadline));
   clock_nanosleep(CLOCK_MONOTONIC, 0, &length, nullptr);

@@ -10,6 +10,7 @@
 #include "collectives/base/clock.h"
 #include "collectives/base/status.h"
 #include "collectives/base/types.h"
+#include "collectives/transport/spin_budget.h"
 
 namespace allring {
 
@@ -81,10 +82,15 @@ class HostMemory {
   struct Flag;
   struct Turn {
     std::uint64_t count = 0;
+    std::uint64_t spins = 0;  ///< of these turns, how many spin
   };
   Flag& flag(int line, Rank owner) const;
   /// One turn of waiting on something that is not a flag: spins, yields, then sleeps briefly.
   Status pause(Turn& turn, Rank awaited, Deadline deadline);
+  /// What was waited for has come.
+  void finish(const Turn& turn) {
+    if (turn.count > 0) turn.count <= turn.spins ? spin_budget_.caught() : spin_budget_.missed();
+  }
   /// Sleeps until the flag changes, for 10 ms at most.
   void sleep_on(Flag& flag, std::uint32_t awaited_value, Deadline deadline);
   /// Why waiting must end, or ok.
@@ -95,6 +101,7 @@ class HostMemory {
   std::span<std::byte> memory_;
   std::shared_ptr<void> owner_;
   WaitPolicy policy_;
+  SpinBudget spin_budget_;
   bool can_fence_sleepers_;
   std::uint64_t sequence_[kFlagLines] = {};
   std::atomic<bool> abort_claimed_{false};
@@ -106,6 +113,7 @@ template <typename Ready>
 Status HostMemory::wait_until(Ready&& ready, Rank awaited, Deadline deadline) {
   Turn turn;
   while (!ready()) ALLRING_RETURN_IF_ERROR(pause(turn, awaited, deadline));
+  finish(turn);
   return {};
 }
 

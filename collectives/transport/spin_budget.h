@@ -9,12 +9,15 @@ namespace allring {
 /// on one core, the peer cannot go on until the spinner stops. Thread-compatible.
 class SpinBudget {
  public:
+  /// As good as for ever: the user wants it so, whatever is learned.
+  static constexpr int kAlways = 1 << 30;
+
   /// @param most turns when spinning pays.
   explicit SpinBudget(int most) : most_(most), turns_(most) {}
 
   /// For the wait that begins. Now and then all of it, to find out whether times have changed.
   int begin() {
-    if (++waits_ % kProbeEvery == 0) turns_ = most_;
+    if (++waits_ % kProbeEvery == 0 || most_ == kAlways) turns_ = most_;
     return std::min(turns_, most_);
   }
   /// What was waited for came while spinning.
