@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 
 #include "collectives/transport/heap_host_memory.h"
 #include "collectives/transport/inproc.h"
@@ -11,7 +12,7 @@ namespace {
 
 Deadline soon() { return deadline_after(seconds(20)); }
 
-std::span<const std::byte> bytes_of(const std::string& text) {
+std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 

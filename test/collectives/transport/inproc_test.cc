@@ -3,12 +3,13 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace allring {
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) {
+std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
