@@ -147,8 +147,12 @@ int main(int argc, char** argv) {
     train(3);
     if (allring_rank() != 1) until_it_fails(-1, 0);
   } else if (mode == "exits without a word") {
-    barrier();
-    if (allring_rank() == 1) std::_Exit(0);
+    if (allring_rank() == 1) {
+      // Others may not have noticed yet that the last step is done: theirs has the same name.
+      std::vector<float> data(50000);
+      for (int step = 0; step < 5; ++step) check(allreduce("gradient", data), "allreduce");
+      std::_Exit(0);
+    }
     until_it_fails(-1, 0);
   } else if (mode == "idle") {
     train(3);
