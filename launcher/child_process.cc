@@ -75,11 +75,17 @@ void close_from(int first) {
   if (!command.working_directory.empty() && ::chdir(command.working_directory.c_str()) != 0)
     fail_in_child(report_fd, Step::kFolder);
   ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGCHLD, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(command.program.c_str(), argv, environment);
   fail_in_child(report_fd, Step::kExec);
+}
+
+std::string absolute(const std::string& path, const std::string& folder) {
+  if (path.empty() || path[0] == '/' || folder.empty()) return path;
+  return folder + "/" + path;
 }
 
 Status explain(const ChildCommand& command, const ChildFailure& failure) {
@@ -88,6 +94,10 @@ Status explain(const ChildCommand& command, const ChildFailure& failure) {
       return Status::from_errno("cannot enter the folder " + command.working_directory,
                                 failure.error, StatusCode::kInvalidArgument);
     case Step::kExec:
+      if (failure.error == ENOENT &&
+          ::access(absolute(command.program, command.working_directory).c_str(), F_OK) == 0)
+        return Status::invalid_argument("cannot run " + command.program +
+                                        ": the program that its #! line names does not exist");
       if (failure.error == ENOEXEC)
         return Status::invalid_argument("cannot run " + command.program +
                                         ": neither a program nor a script that begins with #!");
@@ -103,11 +113,6 @@ bool is_executable_file(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
          ::access(path.c_str(), X_OK) == 0;
-}
-
-std::string absolute(const std::string& path, const std::string& folder) {
-  if (path.empty() || path[0] == '/' || folder.empty()) return path;
-  return folder + "/" + path;
 }
 
 Status not_runnable(const std::string& name, const std::string& where) {

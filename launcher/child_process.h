@@ -25,7 +25,7 @@ struct ChildCommand {
   int death_signal = 0;
 };
 
-/// Starts a child with default signal dispositions for SIGPIPE, an empty signal mask and no
+/// Starts a child with default dispositions of SIGPIPE and SIGCHLD, an empty signal mask and no
 /// descriptors but 0, 1 and 2. Blocks until the child has reached its program (milliseconds), so
 /// that failures to exec are known here.
 /// @return its process id; kInvalidArgument if the program or the folder cannot be used, naming it

@@ -45,6 +45,7 @@ int drive(const std::vector<std::string>& words, const allring::Environment& env
 
 int main(int argc, char** argv) {
   allring::fill_standard_descriptors();
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would lose the ends of our children
   const std::vector<std::string> words(argv + 1, argv + argc);
   const allring::Environment environment(environ);
   // For this process alone: gRPC's fork support is for children that use gRPC; ours only call exec.

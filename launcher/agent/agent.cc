@@ -96,7 +96,7 @@ class Agent final : private RankEvents {
   void send(AgentEvent event) { stream_->send(std::move(event)); }
   void warn(std::string text);
   void beat();
-  void expect_driver(bool expected);
+  void expect_driver();
 
   const Environment& host_environment_;
   EventLoop loop_;
@@ -113,6 +113,8 @@ class Agent final : private RankEvents {
   std::int64_t output_credit_ = kOutputWindowBytes;
   bool output_paused_ = false;
 
+  bool watches_driver_ = true;
+  bool driver_pauses_ = false;
   EventLoop::TimerId silence_timer_ = 0;
   bool finishing_ = false;
   int exit_code_ = 1;
@@ -145,7 +147,7 @@ int Agent::run() {
   loop_.watch(signals_.get(), POLLIN, [this] { on_signals(); });
   // Quicker and surer than gRPC's own notice, and there even before the call is.
   loop_.watch(connection_.get(), POLLRDHUP, [this] { on_driver_gone(); });
-  expect_driver(true);
+  expect_driver();
   beat();
 
   AgentEvent ready;
@@ -153,6 +155,7 @@ int Agent::run() {
   ready.mutable_ready()->set_hostname(own_hostname());
   ready.mutable_ready()->set_version(kVersion);
   ready.mutable_ready()->set_free_port(free_tcp_port());
+  ready.mutable_ready()->set_cores(usable_cores());
   send(std::move(ready));
   loop_.run();
 
@@ -163,7 +166,9 @@ int Agent::run() {
 }
 
 void Agent::on_command(DriverCommand command) {
-  expect_driver(true);
+  if (command.has_heartbeat()) driver_pauses_ = command.heartbeat().pausing();
+  if (command.has_start()) watches_driver_ = command.start().watch_driver();
+  expect_driver();
   switch (command.command_case()) {
     case DriverCommand::kStart:
       start(command.start());
@@ -185,7 +190,6 @@ void Agent::on_command(DriverCommand command) {
       add_output_credit(command.output_credit().bytes());
       break;
     case DriverCommand::kHeartbeat:
-      expect_driver(!command.heartbeat().pausing());
       break;
     case DriverCommand::kSweep:
       if (!end_processes_with("ALLRING_JOB_ID=" + command.sweep().job_id(),
@@ -375,9 +379,11 @@ void Agent::beat() {
   loop_.after(kHeartbeatInterval, [this] { beat(); });
 }
 
-void Agent::expect_driver(bool expected) {
+/// Counts the driver's silence anew.
+void Agent::expect_driver() {
   loop_.cancel(silence_timer_);
-  if (expected) silence_timer_ = loop_.after(kDriverSilence, [this] { on_driver_gone(); });
+  if (watches_driver_ && !driver_pauses_)
+    silence_timer_ = loop_.after(kDriverSilence, [this] { on_driver_gone(); });
 }
 
 }  // namespace

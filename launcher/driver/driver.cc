@@ -109,6 +109,9 @@ class Driver {
   const Environment& environment_;
   const JobIdentity job_ = JobIdentity::make();
 
+  /// Children that this process had before it became hvdrun, as after a shell's `exec hvdrun`.
+  const std::vector<pid_t> strangers_ = descendants(::getpid());
+
   EventLoop loop_;
   SignalReader signals_;
   MemoryKeyValueMap keys_;
@@ -119,6 +122,7 @@ class Driver {
 
   Phase phase_ = Phase::kStarting;
   EventLoop::TimerId phase_timer_ = 0;
+  EventLoop::TimerId beat_timer_ = 0;
   std::optional<int> ending_signal_;  // that we were sent
   bool hurried_ = false;              // by a second one
   bool awaits_last_output_ = false;
@@ -218,6 +222,9 @@ void Driver::on_event(HostAgent& agent, AgentEvent event) {
     case AgentEvent::kReady:
       say_if_verbose("host " + host + ": agent " + std::to_string(event.ready().pid()) + " on " +
                      event.ready().hostname() + " is ready, version " + event.ready().version());
+      if (static_cast<int>(agent.placed().ranks.size()) > event.ready().cores())
+        say_if_verbose("host " + host + ": " + std::to_string(agent.placed().ranks.size()) +
+                       " ranks share " + std::to_string(event.ready().cores()) + " cores");
       if (phase_ == Phase::kStarting && start_exit_code_ == 0 &&
           std::all_of(agents_.begin(), agents_.end(),
                       [](const HostAgent& each) { return each.ready(); }))
@@ -309,7 +316,7 @@ void Driver::on_agent_lost(HostAgent& agent, const Status& status, int exit_code
     output_ended_[static_cast<std::size_t>(placed.rank)] = true;
   if (agent.host().local) {
     // What its ranks had started is our child now.
-    std::vector<pid_t> spare;
+    std::vector<pid_t> spare = strangers_;
     for (const HostAgent& each : agents_) {
       if (!each.ended()) spare.push_back(each.starter_pid());
     }
@@ -344,6 +351,7 @@ void Driver::on_signal(int number) {
 
 /// ^Z: the ranks stop, then we do; SIGCONT, which a shell's fg sends, is passed on to them.
 void Driver::pause() {
+  loop_.cancel(beat_timer_);
   send_to_all(signal_command(SIGTSTP));
   DriverCommand pausing;
   pausing.mutable_heartbeat()->set_pausing(true);
@@ -352,9 +360,7 @@ void Driver::pause() {
   // Time for the commands to leave: once stopped, no thread of ours sends them.
   loop_.after(milliseconds(200), [this] {
     ::raise(SIGSTOP);
-    DriverCommand awake;
-    awake.mutable_heartbeat();
-    send_to_all(awake);
+    beat();
     for (HostAgent& agent : agents_) agent.expect_signs_of_life(true);
   });
 }
@@ -372,7 +378,7 @@ void Driver::beat() {
   DriverCommand command;
   command.mutable_heartbeat();
   send_to_all(command);
-  loop_.after(kHeartbeatInterval, [this] { beat(); });
+  beat_timer_ = loop_.after(kHeartbeatInterval, [this] { beat(); });
 }
 
 // --- ending -----------------------------------------------------------------------------------
@@ -465,7 +471,7 @@ void Driver::give_agents_up() {
 /// After the loop: nothing of the job is left but what we have to say.
 int Driver::conclude() {
   // Agents that were given up may have left something here.
-  end_descendants({}, deadline_after(seconds(5)), [](pid_t, int) {});
+  end_descendants(strangers_, deadline_after(seconds(5)), [](pid_t, int) {});
   for (int rank = 0; rank < placement_.size; ++rank) display_.close(rank);
   int exit_code = start_exit_code_ != 0 ? start_exit_code_ : outcome_.exit_code();
   if (ending_signal_) {

@@ -85,6 +85,7 @@ launcher::DriverCommand start_command(const JobIdentity& job, const Arguments& a
   start.set_master_address(master_address);
   start.set_master_port(master_port);
   start.set_output_window_bytes(kOutputWindowBytes);
+  start.set_watch_driver(!placed.host.local);
   return command;
 }
 

@@ -69,9 +69,13 @@ class Job(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
         self.assertTrue(gone, f"processes are left: {left}")
         with open("/proc/net/unix") as f:
-            agents = re.findall(r"@allring-[0-9a-f]{16}-(\d+)", f.read())
-        for agent in agents:  # those of other jobs live
-            self.assertTrue(os.path.exists(f"/proc/{agent}"), "a socket is left")
+            sockets = f.read()
+        for name in os.listdir(self.folder):
+            if name.startswith("up."):
+                with open(os.path.join(self.folder, name)) as f:
+                    store = f.read()
+                self.assertTrue(store.startswith("unix:@"))
+                self.assertNotIn(store[len("unix:") :], sockets)
 
     def start(self, *words, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -100,7 +104,8 @@ class Job(unittest.TestCase):
         return len([f for f in os.listdir(self.folder) if f.startswith(name + ".")])
 
     def mark(self, name):
-        return f"open({self.folder!r} + '/{name}.' + os.environ['RANK'], 'w').close()"
+        path = f"{self.folder!r} + '/{name}.' + os.environ['RANK']"
+        return f"print(os.environ['ALLRING_STORE'], end='', file=open({path}, 'w'), flush=True)"
 
 
 class WhatRanksGetTest(Job):
@@ -638,6 +643,29 @@ class EndTest(Job):
         process.communicate(timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 0)
 
+    def test_what_was_there_before_is_left_alone(self):
+        result = subprocess.run(
+            ["bash", "-c", f'exec "{HVDRUN}" -np 2 echo hi > >(sleep 1; cat)'],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=TIMEOUT_S,
+        )
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(len(result.stdout.splitlines()), 2)
+
+    def test_ends_are_seen_although_the_parent_ignores_children(self):
+        process = self.start(
+            "-np",
+            "2",
+            "sh",
+            "-c",
+            "exit 3",
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        )
+        process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 3)
+
     def test_killing_hvdrun_leaves_nothing(self):
         process = self.start("-np", "2", *self.sleeper())
         self.assertTrue(self.up())
@@ -724,11 +752,16 @@ class BadInputTest(Job):
         with open(no_interpreter, "w") as f:
             f.write("echo hi\n")
         os.chmod(no_interpreter, 0o755)
+        lost_interpreter = os.path.join(self.folder, "lost")
+        with open(lost_interpreter, "w") as f:
+            f.write("#!/no/such/python\n")
+        os.chmod(lost_interpreter, 0o755)
         for words, says in [
             (["-np", "2", "no-such-command"], "command not found: no-such-command"),
             (["-np", "2", "./no/such"], "command not found: ./no/such"),
             (["-np", "2", not_executable], "run it as: python " + not_executable),
             (["-np", "2", no_interpreter], "begins with #!"),
+            (["-np", "2", lost_interpreter], "#! line names does not exist"),
             (["-np", "2", "--wdir", "/no/such", "true"], "--wdir"),
             (["-np", "2"], "no command was given"),
             (["true"], "-np N"),
