@@ -1,9 +1,7 @@
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -48,8 +46,8 @@ int main(int argc, char** argv) {
   ::signal(SIGCHLD, SIG_DFL);  // ignored, it would lose the ends of our children
   const std::vector<std::string> words(argv + 1, argv + argc);
   const allring::Environment environment(environ);
-  // For this process alone: gRPC's fork support is for children that use gRPC; ours only call exec.
-  ::setenv("GRPC_ENABLE_FORK_SUPPORT", "0", 1);
-  if (words.size() == 1 && words[0] == "--agent") return allring::run_agent(environment);
-  return drive(words, environment);
+  const bool agent = words.size() == 1 && words[0] == "--agent";
+  const int exit_code = agent ? allring::run_agent(environment) : drive(words, environment);
+  std::fflush(nullptr);
+  ::_exit(exit_code);  // see keep_grpc()
 }

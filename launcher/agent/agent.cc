@@ -28,6 +28,7 @@
 #include "launcher/agent/secret_file.h"
 #include "launcher/agent/stdio_bridge.h"
 #include "launcher/environment.h"
+#include "launcher/grpc_process.h"
 #include "launcher/local_host.h"
 #include "launcher/process_tree.h"
 #include "launcher/protocol.h"
@@ -127,6 +128,7 @@ int Agent::run() {
   ::pthread_sigmask(SIG_BLOCK, &handled, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   signals_.reset(::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
+  keep_grpc();
   adopt_orphans();
   ::prctl(PR_SET_NAME, "allring-agent");  // so that `killall hvdrun` means the driver
 

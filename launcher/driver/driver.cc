@@ -18,6 +18,7 @@
 #include "launcher/driver/start_command.h"
 #include "launcher/driver/stdin_relay.h"
 #include "launcher/event_loop.h"
+#include "launcher/grpc_process.h"
 #include "launcher/output/display.h"
 #include "launcher/process_tree.h"
 #include "launcher/protocol.h"
@@ -503,6 +504,7 @@ int run_driver(const Arguments& arguments, const Placement& placement,
     }
     display.files = std::move(files).value();
   }
+  keep_grpc();
   return Driver(arguments, placement, environment, std::move(display)).run();
 }
 

@@ -23,6 +23,14 @@ STORE_PROBE = ""
 PYTHON = sys.executable or "/usr/bin/python3"
 TIMEOUT_S = 60
 
+# Of every Python rank. mark() says that the rank has come to a point, and where its store is.
+PREAMBLE = """import os, sys, time, signal, subprocess
+def mark(folder, name):
+    unfinished = f'{folder}/.{name}{os.getpid()}'
+    with open(unfinished, 'w') as f: f.write(os.environ['ALLRING_STORE'])
+    os.rename(unfinished, f"{folder}/{name}.{os.environ['RANK']}")
+"""
+
 
 def processes_with(token):
     """Living processes that have `token` in their environment or arguments."""
@@ -97,15 +105,14 @@ class Job(unittest.TestCase):
 
     def script(self, text):
         """A Python program as the words that run it."""
-        return [PYTHON, "-c", "import os, sys, time, signal, subprocess\n" + textwrap.dedent(text)]
+        return [PYTHON, "-c", PREAMBLE + textwrap.dedent(text)]
 
     def marks(self, name):
         """How often ranks have said that they have come to a point, see MARK."""
         return len([f for f in os.listdir(self.folder) if f.startswith(name + ".")])
 
     def mark(self, name):
-        path = f"{self.folder!r} + '/{name}.' + os.environ['RANK']"
-        return f"print(os.environ['ALLRING_STORE'], end='', file=open({path}, 'w'), flush=True)"
+        return f"mark({self.folder!r}, {name!r})"
 
 
 class WhatRanksGetTest(Job):
