@@ -42,6 +42,8 @@ Status StoreConnection::advance(const std::function<Status(const StoreFrame&)>& 
     ALLRING_ASSIGN_OR_RETURN(const bool more, read());
     if (!more) break;
   }
+  // What the last turn read may have been all that there is: nothing would wake us for it again.
+  ALLRING_RETURN_IF_ERROR(take_requests(take));
   return write();
 }
 

@@ -724,9 +724,11 @@ class StoreTest(Job):
                     sorted(f"[{r}]<stdout>:{total}" for r in range(ranks)),
                 )
 
-    def test_a_large_value(self):
-        result = self.run_job("-np", "2", STORE_PROBE, str(20_000_000))
-        self.assertEqual((result.returncode, result.stderr), (0, b""))
+    def test_large_values(self):
+        for size in (1 << 20, 3_000_000, 7_000_000, 20_000_000):
+            with self.subTest(size=size):
+                result = self.run_job("-np", "2", STORE_PROBE, str(size))
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
 
     def test_a_stranger_is_refused(self):
         result = self.run_job(
