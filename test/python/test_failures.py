@@ -54,6 +54,13 @@ def test_kill_one_of_four(tmp_path):
     assert not [name for name in os.listdir("/dev/shm") if "allring" in name]
 
 
+def test_exception_of_one_rank():
+    result = launch.run(3, "raise_worker.py")
+    assert result.code == 1, result.output
+    assert "KeyError: 'the cause'" in result.output
+    assert "rank 1" in result.output and "failed first: exit code 1" in result.output
+
+
 def test_interrupt():
     """^C, as a terminal sends it: to all processes of the foreground group."""
     child = launch.start(

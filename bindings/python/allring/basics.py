@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import sys
 
 from . import _library, errors, handles
 
@@ -27,7 +28,8 @@ def init(comm=None, process_sets=None):
     """Joins the job that the environment describes and returns when all ranks have met.
 
     Without a launcher's environment the job has one rank. Calling it again does nothing; it may be
-    called again after shutdown(), which a normal end of the interpreter calls by itself.
+    called again after shutdown(), which the end of the interpreter calls by itself unless an
+    exception is the cause: then the other ranks get a PeerLostError.
 
     Args:
         comm, process_sets: must be None or empty: this version has only the set of all ranks.
@@ -56,7 +58,7 @@ def init(comm=None, process_sets=None):
     global _owner, _registered
     _owner = os.getpid()
     if not _registered:
-        atexit.register(shutdown)
+        atexit.register(_leave)
         _registered = True
 
 
@@ -70,6 +72,16 @@ def shutdown():
         _library.check(_library.library.allring_shutdown())
         _before_fork.clear()
         handles.invalidate()
+
+
+def _leave():
+    """At the end of the interpreter."""
+    if getattr(sys, "last_value", None) is None:
+        shutdown()
+    else:
+        # An exception ends the program. Leaving in an orderly way would let the others end before
+        # this process does, and the cause would look like a consequence. So they see it end.
+        handles.keep_for_ever()
 
 
 def is_initialized():

@@ -218,6 +218,11 @@ def invalidate():
     _orphans.clear()
 
 
+def keep_for_ever():
+    """Keeps what is in flight until the process has ended, as the runtime goes on."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_in_flight))
+
+
 def epoch():
     """Number of shutdowns so far."""
     return _epoch
