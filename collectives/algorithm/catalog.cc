@@ -136,12 +136,15 @@ const Algorithm& choose(const CollectiveArgs& args, Group& group, const ForcedAl
     const Algorithm& row = *find(args.kind, name);
     if (row.supports(args, group)) return row;
     if (forced.warn_once()) {
-      ALLRING_LOG(kWarning, "ALGORITHM forces " << collective_kind_name(args.kind) << "=" << name
-                                                << ", which does not support "
-                                                << data_type_name(args.reduction.dtype) << " "
-                                                << reduce_op_name(args.reduction.op) << " of "
-                                                << args.count << " elements over " << group.size()
-                                                << " ranks here; another row runs instead");
+      ALLRING_LOG(kWarning,
+                  "ALGORITHM forces "
+                      << collective_kind_name(args.kind) << "=" << name << ", which cannot run "
+                      << data_type_name(args.reduction.dtype) << " "
+                      << reduce_op_name(args.reduction.op) << " of " << args.count
+                      << " elements over " << group.size() << " ranks on "
+                      << group.topology().hosts() << " hosts, "
+                      << (group.host_memory() != nullptr ? "with" : "without")
+                      << " shared memory; the best other row runs instead, now and later");
     }
   }
   const Algorithm* best = nullptr;
