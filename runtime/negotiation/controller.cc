@@ -167,8 +167,9 @@ void Controller::on_lost(Rank peer, const Status& reason) {
   if (!lost_.insert(peer) || state_ == State::kClosed || state_ == State::kAborted) return;
   const bool orderly = state_ == State::kStopping;
   if (peer == channel_.parent()) {
-    // It goes last; if this rank is done, it may be about to close too.
-    if (orderly && drained_.contains(rank_)) {
+    // It goes last; if this rank is done, it may be about to close too. Not if a batch failed here:
+    // who waits for its tensors must still be told.
+    if (orderly && drained_.contains(rank_) && own_failure_.ok()) {
       state_ = State::kClosed;
     } else {
       abort(reason);

@@ -347,6 +347,18 @@ TEST_CASE("a rank that dies while others finish is still noticed") {
   CHECK(party.members[1].ended.lost_rank() == 2);
 }
 
+TEST_CASE("a rank that is done but holds a failed batch says so when the root dies") {
+  Party party(Net::star(2));
+  party[0].leave(at(0));
+  party.deliver_all(0, 1);
+  party[1].take_outcomes();
+  party[1].report_failure(Status::internal("broken"), at(0));
+  party[1].report_drained();
+  party.lose(0);
+  party.step(1);
+  CHECK(party.members[1].ended.lost_rank() == 0);
+}
+
 TEST_CASE("after a failure the root stays until all have heard of it") {
   Party party(Net::star(3));
   party[0].report_failure(Status::internal("broken"), at(0));
