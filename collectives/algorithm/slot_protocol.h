@@ -46,6 +46,7 @@ enum SlotSequence : int {
   kRetiredBlocks = 1,  ///< all ranks are known to be done with so many
   kBarrierSequence = 2,
   kLineSequence = 3,
+  kShownBlocks = 4,  ///< as many as both flags have shown at least
 };
 
 /// The blocks of one collective: reserves them on construction, which every rank does in the same
@@ -56,6 +57,8 @@ class SlotBlocks {
   SlotBlocks(HostMemory& memory, std::uint64_t blocks, Deadline deadline)
       : memory_(memory), first_(memory.sequence(kNextBlock)), deadline_(deadline) {
     memory.sequence(kNextBlock) += blocks;
+    if (first_ - memory.sequence(kShownBlocks) >= kLongestSilence) [[unlikely]]
+      show_all();
   }
 
   std::byte* slot(std::uint64_t block, Rank owner) const {
@@ -101,6 +104,15 @@ class SlotBlocks {
   }
 
  private:
+  // Flags are compared by wrap-around arithmetic, so one that the latest collectives did not need
+  // must not stay 2^31 behind. Here this rank is done with all that came before.
+  static constexpr std::uint64_t kLongestSilence = std::uint64_t{1} << 30;
+  void show_all() {
+    memory_.post(kPublishedFlag, static_cast<std::uint32_t>(first_));
+    memory_.post(kDoneFlag, static_cast<std::uint32_t>(first_));
+    memory_.sequence(kShownBlocks) = first_;
+  }
+
   void post(int flag, std::uint64_t block) {
     memory_.post(flag, static_cast<std::uint32_t>(first_ + block + 1));
   }

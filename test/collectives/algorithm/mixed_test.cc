@@ -7,7 +7,9 @@
 #include <random>
 #include <thread>
 
+#include "collectives/algorithm/oneshot.h"
 #include "collectives/algorithm/slot_protocol.h"
+#include "collectives/algorithm/slots_broadcast.h"
 #include "test/collectives/algorithm/matrix.h"
 
 namespace allring::test {
@@ -209,6 +211,36 @@ TEST_CASE("the counts of blocks, lines and barriers go past 2^32") {
     for (Rank rank = 0; rank < group.size(); ++rank)
       (void)memory.wait_at_least(kUnusedFlag, rank, 1, kNoDeadline);
   });
+}
+
+TEST_CASE("a flag that rows leave alone does not fall behind by 2^31") {
+  Cluster cluster = Cluster::one_host(2, Medium::kInproc, true);
+  cluster.shape.slot_bytes = 4096;
+  const auto statuses = run_ranks(cluster, [](Group& group) -> Status {
+    // As if after so many broadcasts, in which only the root publishes.
+    HostMemory& memory = *group.host_memory();
+    constexpr std::uint64_t kStart = (std::uint64_t{1} << 31) - 2;
+    memory.sequence(kNextBlock) = memory.sequence(kRetiredBlocks) = kStart;
+    memory.post(kDoneFlag, kStart / 2);
+    memory.post(kDoneFlag, kStart);
+    constexpr int kUnusedFlag = HostMemory::kFlagLines - 1;
+    memory.post(kUnusedFlag, 1);
+    ALLRING_RETURN_IF_ERROR(memory.wait_at_least(kUnusedFlag, 1 - group.rank(), 1, kNoDeadline));
+    std::vector<std::int32_t> data(100), sums(100);
+    CollectiveArgs args;
+    args.reduction = Reduction::resolve(DataType::kInt32, ReduceOp::kSum, 2, 1.0).value();
+    args.input = data.data();
+    args.output = sums.data();
+    args.count = data.size();
+    for (int turn = 0; turn < 8; ++turn)
+      ALLRING_RETURN_IF_ERROR(kSlotsBroadcast.run(args, group, kNoDeadline));
+    if (group.rank() == 1) return {};
+    const Status alone = kOneshotAllreduce.run(args, group, TimePoint());
+    return alone.code() == StatusCode::kTimedOut
+               ? Status()
+               : Status::internal("rank 0 did not wait for what rank 1 has not published");
+  });
+  CHECK(failures(statuses) == "");
 }
 
 }  // namespace
