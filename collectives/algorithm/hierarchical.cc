@@ -128,14 +128,11 @@ Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
 
 double cost_us(const CollectiveArgs& args, Group& group) {
   const MessageCost wire = message_cost(group);
-  const MessageCost message = message_cost(*group.local());
   const MemoryCost memory = memory_cost(group);
   const double hosts = group.cross()->size();
   const double local = group.local()->size();
-  const bool shared = group.local()->host_memory() != nullptr;
-  const double within =
-      shared ? 2 * (local - 1) * memory.flag_us + 3 * args.bytes() * memory.us_per_byte
-             : 2 * (local - 1) * (message.alpha_us + args.bytes() / local * message.us_per_byte);
+  // As if each host shared memory: one may not, which the others cannot see, and all must agree.
+  const double within = 2 * (local - 1) * memory.flag_us + 3 * args.bytes() * memory.us_per_byte;
   const double between = 2 * (wire.alpha_us + (hosts - 2) * wire.overhead_us) +
                          2.0 * args.bytes() * (hosts - 1) / hosts * wire.us_per_byte;
   // What is pipelined counts once: the longer of the two, and of the other one segment.
