@@ -276,7 +276,8 @@ Status MeshTransport::Impl::sleep(Deadline deadline) {
     if (active_[i]->linked()) active_[i]->link().finish_sleep();
   }
   // The next check tells whether the time is really up.
-  return status.code() == StatusCode::kTimedOut ? Status() : status;
+  if (status.ok() || status.code() == StatusCode::kTimedOut) return {};
+  return fail(std::move(status));
 }
 
 Status MeshTransport::Impl::check_deadline(const Operation& awaited, Deadline deadline) {

@@ -249,7 +249,8 @@ void SocketControlChannel::lose(ControlLink& link, const Status& reason) {
 void SocketControlChannel::flush(Deadline deadline) {
   for (const auto& link : links_) {
     while (!link->lost() && link->has_queued()) {
-      if (!wait_ready(link->fd(), POLLOUT, deadline).ok()) return;
+      // Once the time is up, the others still get what they can take at once.
+      if (!wait_ready(link->fd(), POLLOUT, deadline).ok()) break;
       link->write();
     }
   }
