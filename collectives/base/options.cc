@@ -33,7 +33,7 @@ const OptionRow kTable[] = {
     {"SIMD", "", &Options::simd, 0, 0, "auto|scalar|avx2|avx512",
      "instruction set of the reduction kernels"},
     {"NETWORK_INTERFACES", "HOROVOD_GLOO_IFACE", &Options::network_interfaces, 0, 0, "",
-     "interface names between hosts, comma separated; empty takes those that have a route"},
+     "interface names between hosts, comma separated; empty takes all but the loopback"},
     {"MPI_LIBRARY", "", &Options::mpi_library, 0, 0, "",
      "path of liballring_mpi.so, for mpirun on several hosts; empty: beside liballring.so"},
     {"START_TIMEOUT", "HOROVOD_START_TIMEOUT", &Options::start_timeout_seconds, 0.1, 1e6, "",

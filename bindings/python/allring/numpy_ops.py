@@ -3,15 +3,15 @@
 Every function is called by all ranks, with equal arguments where nothing else is said. What they
 share:
 
-- Arrays may be anything that ``numpy.asarraytakes, of dtype bool, uint8, int8, uint16, int16,
+- Arrays may be anything that ``numpy.asarray`` takes, of dtype bool, uint8, int8, uint16, int16,
   int32, int64, float16, float32, float64, or bfloat16 (of the package ml_dtypes); other dtypes are
   a ValueError. Memory that is not dense and in C order is copied.
 - A name tells which calls of the ranks belong together, so ranks may start operations in different
   orders. It must be unique among what is in flight. Unnamed calls are numbered, so ranks must
   make those in the same order.
-- ``*_asyncforms return a handle at once, for :func:`allring.synchronize`. Until then the input
+- ``*_async`` forms return a handle at once, for :func:`allring.synchronize`. Until then the input
   must not be changed.
-- Forms that end in ``_put the result into the array that they are given, which must be writable.
+- Forms that end in ``_`` put the result into the array that they are given, which must be writable.
   If it is not dense, it gets the result when the operation is synchronized.
 - Calls that differ between ranks raise MismatchError on all of them; a lost rank raises
   PeerLostError, a rank that does not come TimedOutError.
