@@ -158,7 +158,7 @@ void Controller::on_message_from_above(ControlMessage message, std::span<const s
     carry_out(*decision);
   } else if (const auto* stopped = std::get_if<Stop>(&message)) {
     if (stopped->rank < channel_.size()) stop(stopped->rank);
-  } else if (std::holds_alternative<Closed>(message)) {
+  } else if (std::holds_alternative<Closed>(message) && state_ == State::kStopping) {
     state_ = State::kClosed;
   }
 }
