@@ -19,7 +19,7 @@ class RuntimeContestant final : public Contestant {
   const char* layer() const override { return "runtime"; }
   int rank() const override { return allring_rank(); }
   int size() const override { return allring_size(); }
-  int hosts() const override { return allring_size() / allring_local_size(); }
+  int hosts() const override { return hosts_; }
   std::string_view algorithm(const Call&) override { return ""; }
 
   Status run(const Call& call) override {
@@ -32,6 +32,18 @@ class RuntimeContestant final : public Contestant {
     if (status.ok()) status = fetch(call, handle);
     allring_release(handle);
     return status;
+  }
+
+  /// Each host has one rank with local rank 0.
+  Status count_hosts() {
+    double first = allring_local_rank() == 0 ? 1 : 0;
+    Call call;
+    call.dtype = DataType::kFloat64;
+    call.count = 1;
+    call.input = call.output = &first;
+    ALLRING_RETURN_IF_ERROR(run(call));
+    hosts_ = static_cast<int>(first);
+    return {};
   }
 
   Status barrier() override {
@@ -90,13 +102,17 @@ class RuntimeContestant final : public Contestant {
     std::memcpy(call.output, data, bytes);
     return {};
   }
+
+  int hosts_ = 1;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Contestant>> make_runtime_contestant() {
   if (int code = allring_init()) return last_error(code);
-  return std::unique_ptr<Contestant>(std::make_unique<RuntimeContestant>());
+  auto contestant = std::make_unique<RuntimeContestant>();
+  ALLRING_RETURN_IF_ERROR(contestant->count_hosts());
+  return std::unique_ptr<Contestant>(std::move(contestant));
 }
 
 }  // namespace allring::bench

@@ -1,10 +1,10 @@
 """PEP 517 and PEP 660 backend: `pip install .` runs Bazel. Needs no Python package.
 
-The wheel holds the Python package with lib/liballring.so in it, and the programs hvdrun and
-hvdbench as scripts, so that pip puts the binaries themselves on PATH: nothing stands between the
-shell and hvdrun that could touch its arguments or its environment.
+The wheel holds the Python package with lib/liballring.so and lib/liballring_mpi.so in it, and the
+programs hvdrun and hvdbench as scripts, so that pip puts the binaries themselves on PATH: nothing
+stands between the shell and hvdrun that could touch its arguments or its environment.
 
-An editable installation points at bindings/python, into which the library is copied.
+An editable installation points at bindings/python, into which the libraries are copied.
 
 ALLRING_BAZEL_FLAGS adds flags for Bazel, as in tools/build.
 """
@@ -29,11 +29,14 @@ _PACKAGE = os.path.join(_ROOT, "bindings", "python", "allring")
 # Target -> where its output lies under bazel-bin and in a wheel.
 _LIBRARIES = {
     "//bindings/c:liballring.so": "bindings/c/liballring.so",
+    "//bindings/mpi:liballring_mpi.so": "bindings/mpi/liballring_mpi.so",
 }
 _PROGRAMS = {
     "//launcher:hvdrun": "launcher/hvdrun",
     "//benchmarks:hvdbench": "benchmarks/hvdbench",
 }
+# liballring_mpi.so is opened only in jobs that MPI started or that ask for MPI.
+_MAY_NEED = [r"libmpi\.so\.\d+"]
 
 
 def _project():
@@ -163,7 +166,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     project = _project()
     with _Bazel() as bazel:
         built = bazel.build({**_LIBRARIES, **_PROGRAMS})
-        tag = "py3-none-" + platform_tag.platform_tag(built.values())
+        tag = "py3-none-" + platform_tag.platform_tag(built.values(), _MAY_NEED)
         files = _python_files()
         for target in _LIBRARIES:
             files[f"allring/lib/{os.path.basename(built[target])}"] = _stripped(built[target])
@@ -183,7 +186,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
             shutil.copyfile(built[target], path + ".new")
             os.chmod(path + ".new", 0o755)
             os.replace(path + ".new", path)
-        tag = "py3-none-" + platform_tag.platform_tag(built.values())
+        tag = "py3-none-" + platform_tag.platform_tag(built.values(), _MAY_NEED)
         files = {"allring.pth": (os.path.dirname(_PACKAGE) + "\n").encode()}
         programs = {target: built[target] for target in _PROGRAMS}
         # Only this machine uses it, which has the libraries' licences.

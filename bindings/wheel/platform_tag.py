@@ -39,17 +39,23 @@ def needed_glibc(path):
     return max(versions, default=(2, 17))
 
 
-def platform_tag(binaries):
+def platform_tag(binaries, may_need=()):
     """manylinux_MAJOR_MINOR_MACHINE for a set of ELF files.
+
+    Args:
+      binaries: paths.
+      may_need: patterns of sonames that are allowed besides glibc's, for a part that is only opened
+        where that library is.
 
     Raises:
       NotPortable: a binary needs another library, or the binaries are for several machines.
     """
+    allowed = [_GLIBC, *map(re.compile, may_need)]
     machines = set()
     glibc = (2, 17)
     for path in binaries:
         for library in needed_libraries(path):
-            if not _GLIBC.fullmatch(library):
+            if not any(pattern.fullmatch(library) for pattern in allowed):
                 raise NotPortable(f"{path} needs {library}, which only some machines have")
         machines.add(re.search(r"Machine:\s+(.+)", _readelf(path)).group(1).strip())
         glibc = max(glibc, needed_glibc(path))

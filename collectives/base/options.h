@@ -42,7 +42,7 @@ struct Options {
   static Result<Options> from_environment();
 };
 
-/// One knob: the row from which parsing, documentation and `hvdrun --help` are made.
+/// One knob: the row from which parsing and docs/options.md are made.
 struct OptionRow {
   std::string_view name;     ///< "FUSION_THRESHOLD": ALLRING_FUSION_THRESHOLD is the variable
   std::string_view horovod;  ///< "HOROVOD_FUSION_THRESHOLD", or empty

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collectives/base/check.h"
+#include "collectives/base/log.h"
 #include "collectives/transport/endpoint.h"
 #include "collectives/transport/peer_info.h"
 #include "runtime/negotiation/socket_control_channel.h"
@@ -126,6 +127,16 @@ class SocketSession final : public Session {
   const Topology topology_;
 };
 
+void warn_of_guessable_secret(const Session& session) {
+  const JobDescription& job = session.job();
+  if (job.rank != 0 || session.topology().hosts() == 1 || !job.secret.empty()) return;
+  ALLRING_LOG(kWarning, "this job spans hosts, and who started it ("
+                            << job_source_name(job.source)
+                            << ") gave it no secret: whoever reaches its ports and guesses its name "
+                               "can take part. Set ALLRING_SECRET_FILE or ALLRING_SECRET to the "
+                               "same on all ranks, or start it with hvdrun");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::join(const Options& options,
@@ -150,8 +161,9 @@ Result<std::unique_ptr<Session>> Session::join(const Options& options,
     ALLRING_ASSIGN_OR_RETURN(peers, meet(access, mine, job, deadline));
   }
   endpoint->set_peers(std::move(peers));
-  return std::unique_ptr<Session>(
-      std::make_unique<SocketSession>(options, std::move(job), std::move(endpoint)));
+  auto session = std::make_unique<SocketSession>(options, std::move(job), std::move(endpoint));
+  warn_of_guessable_secret(*session);
+  return std::unique_ptr<Session>(std::move(session));
 }
 
 }  // namespace allring

@@ -1,7 +1,8 @@
 """Sends Python objects between ranks, by pickle.
 
 Unpickling runs code that the sender chooses. It is done only with bytes that came through the
-runtime, whose ranks have proved to each other that they know the job's secret.
+runtime, whose ranks have proved to each other that they know the job's secret. docs/options.md says
+when a job has none but its name.
 """
 
 import pickle

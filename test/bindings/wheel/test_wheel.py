@@ -87,6 +87,7 @@ def test_it_holds_the_package_the_libraries_and_the_programs(wheel):
         "allring/__init__.py",
         "allring/torch/__init__.py",
         "allring/lib/liballring.so",
+        "allring/lib/liballring_mpi.so",
         f"allring-{version}.data/scripts/hvdrun",
         f"allring-{version}.data/scripts/hvdbench",
         f"allring-{version}.dist-info/licenses/LICENSE",
@@ -130,6 +131,12 @@ def test_the_library_and_the_programs_need_nothing_but_libc(unpacked):
     for binary in binaries:
         for line in run("ldd", binary).splitlines():
             assert allowed.match(line.strip()), f"{binary.name} needs {line.strip()}"
+
+
+def test_the_mpi_plugin_needs_mpi_and_nothing_else_besides_libc(unpacked):
+    needed = platform_tag.needed_libraries(unpacked / "allring" / "lib" / "liballring_mpi.so")
+    foreign = [n for n in needed if not re.match(r"lib(c|m|dl|rt|pthread)\.so|ld-linux", n)]
+    assert all(name.startswith("libmpi.so") for name in foreign), foreign
 
 
 def test_a_binary_that_needs_more_is_refused(tmp_path):
