@@ -12,9 +12,11 @@ namespace allring::bench {
 namespace {
 
 const std::map<std::string, CollectiveKind> kCollectives = {
-    {"allreduce", CollectiveKind::kAllreduce}, {"allgather", CollectiveKind::kAllgather},
+    {"allreduce", CollectiveKind::kAllreduce},
+    {"allgather", CollectiveKind::kAllgather},
     {"reduce_scatter", CollectiveKind::kReduceScatter},
-    {"broadcast", CollectiveKind::kBroadcast}, {"alltoall", CollectiveKind::kAlltoall},
+    {"broadcast", CollectiveKind::kBroadcast},
+    {"alltoall", CollectiveKind::kAlltoall},
     {"barrier", CollectiveKind::kBarrier},
 };
 
@@ -28,8 +30,8 @@ std::map<std::string, DataType> data_types() {
 }
 
 const std::map<std::string, ReduceOp> kOps = {
-    {"sum", ReduceOp::kSum}, {"average", ReduceOp::kAverage},
-    {"min", ReduceOp::kMin}, {"max", ReduceOp::kMax}, {"product", ReduceOp::kProduct},
+    {"sum", ReduceOp::kSum}, {"average", ReduceOp::kAverage}, {"min", ReduceOp::kMin},
+    {"max", ReduceOp::kMax}, {"product", ReduceOp::kProduct},
 };
 
 /// A CLI11 check that turns "64K" into bytes.
@@ -52,8 +54,8 @@ bool parse_bytes(const std::string& text, std::size_t* bytes) {
   if (digits == 0 || digits > 12 || text.size() > digits + 1) return false;
   int shift = 0;
   if (text.size() == digits + 1) {
-    const auto unit =
-        std::string("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(text[digits]))));
+    const auto unit = std::string("KMG").find(
+        static_cast<char>(std::toupper(static_cast<unsigned char>(text[digits]))));
     if (unit == std::string::npos) return false;
     shift = 10 * static_cast<int>(unit + 1);
   }
@@ -92,7 +94,8 @@ bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code
                       .description("float32|float16|bfloat16|float64|int32|..."))
       ->default_str("float32");
   app.add_option("-o,--op", arguments->op, "Reduction")
-      ->transform(CLI::Transformer(kOps, CLI::ignore_case).description("sum|average|min|max|product"))
+      ->transform(
+          CLI::Transformer(kOps, CLI::ignore_case).description("sum|average|min|max|product"))
       ->default_str("sum");
   app.add_option("-r,--root", arguments->root, "Root of broadcast")->check(CLI::NonNegativeNumber);
   app.add_option("-w,--warmup_iters", arguments->warmup_iterations, "Calls before the clock runs")

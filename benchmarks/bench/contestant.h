@@ -11,8 +11,8 @@
 
 namespace allring::bench {
 
-/// One collective to be called over and over: equal parts on all ranks. `count` is of the larger side:
-/// allgather's output, reduce_scatter's and alltoall's input.
+/// One collective to be called over and over: equal parts on all ranks. `count` is of the larger
+/// side: allgather's output, reduce_scatter's and alltoall's input.
 struct Call {
   CollectiveKind kind = CollectiveKind::kAllreduce;
   DataType dtype = DataType::kFloat32;

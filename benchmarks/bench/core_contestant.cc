@@ -57,8 +57,8 @@ class CoreContestant final : public Contestant {
           std::memcpy(call.output, call.input, call.count * element_bytes(call.dtype));
         return communicator_.broadcast(call.output, call.count, call.dtype, call.root, deadline);
       case CollectiveKind::kAlltoall:
-        return communicator_.alltoall(call.input, call.output, parts(call), parts(call),
-                                      call.dtype, deadline);
+        return communicator_.alltoall(call.input, call.output, parts(call), parts(call), call.dtype,
+                                      deadline);
       case CollectiveKind::kBarrier:
         return communicator_.barrier(deadline);
     }

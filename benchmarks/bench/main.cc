@@ -53,8 +53,7 @@ int main(int argc, char** argv) {
   if (!arguments.algorithm.empty())
     setenv("ALLRING_ALGORITHM", arguments.algorithm.c_str(), 1);  // one knob, one way in
 
-  auto contestant =
-      arguments.layer == "core" ? make_core_contestant() : make_runtime_contestant();
+  auto contestant = arguments.layer == "core" ? make_core_contestant() : make_runtime_contestant();
   if (!contestant.ok()) return fail(contestant.status());
   if (arguments.root >= (*contestant)->size())
     return fail(Status::invalid_argument("-r " + std::to_string(arguments.root) + ": the job has " +

@@ -77,7 +77,8 @@ double load(DataType dtype, const void* memory, std::size_t index) {
   return 0;
 }
 
-/// The pattern repeats with the element's place in period kPeriod, so a big buffer is filled by copying.
+/// The pattern repeats with the element's place in period kPeriod, so a big buffer is filled by
+/// copying.
 constexpr std::size_t kPeriod = 7;
 
 double reduced_value(const Call& call, int size, std::size_t index) {
@@ -123,11 +124,12 @@ double expected_value(const Call& call, Rank rank, int size, std::size_t index) 
 
 /// A sum of whole numbers is exact; only their average may be rounded, and only once.
 bool equals(const Call& call, int size, double got, double expected) {
-  if (call.op != ReduceOp::kAverage || (call.kind != CollectiveKind::kAllreduce &&
-                                        call.kind != CollectiveKind::kReduceScatter))
+  if (call.op != ReduceOp::kAverage ||
+      (call.kind != CollectiveKind::kAllreduce && call.kind != CollectiveKind::kReduceScatter))
     return got == expected;
   const double average = expected / size;
-  if (!is_floating(call.dtype)) return got == static_cast<double>(static_cast<std::int64_t>(average));
+  if (!is_floating(call.dtype))
+    return got == static_cast<double>(static_cast<std::int64_t>(average));
   const double unit = call.dtype == DataType::kBfloat16  ? 1.0 / 256
                       : call.dtype == DataType::kFloat16 ? 1.0 / 2048
                                                          : 1e-6;
@@ -146,7 +148,8 @@ void fill_input(const Call& call, Rank rank, int size, void* input) {
   const std::size_t count = input_count(call, size);
   const std::size_t bytes = element_bytes(call.dtype);
   const std::size_t first = std::min(count, kPeriod * 64);
-  for (std::size_t i = 0; i < first; ++i) store(call.dtype, input, i, input_value(call.op, rank, i));
+  for (std::size_t i = 0; i < first; ++i)
+    store(call.dtype, input, i, input_value(call.op, rank, i));
   auto* memory = static_cast<char*>(input);
   for (std::size_t done = first; done < count;) {
     const std::size_t more = std::min(count - done, first);

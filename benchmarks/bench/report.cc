@@ -1,8 +1,8 @@
 #include "benchmarks/bench/report.h"
 
 #include <cerrno>
-#include <cstring>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -35,8 +35,9 @@ void Table::print_head() const {
               hosts_ == 1 ? "" : "s", arguments_.layer.c_str(),
               arguments_.algorithm.empty() ? "" : ", algorithm ", arguments_.algorithm.c_str(),
               arguments_.warmup_iterations, arguments_.iterations);
-  std::printf("# time: median over calls of the slowest rank; inputs are rewritten before each call "
-              "from 16 KiB up\n");
+  std::printf(
+      "# time: median over calls of the slowest rank; inputs are rewritten before each call "
+      "from 16 KiB up\n");
   std::printf("#%68s%s\n", "out-of-place            ",
               has_in_place(arguments_.collective) ? "             in-place" : "");
   std::printf("#%12s %12s %9s %7s  %10s  %7s  %7s  %6s", "size", "count", "type", "redop", "time",
@@ -62,7 +63,8 @@ void Table::print_row(const Measurement& out_of_place, const Measurement* in_pla
 
 Status write_json(const std::string& file, int size, int hosts,
                   const std::vector<Measurement>& results) {
-  nlohmann::ordered_json document = {{"np", size}, {"hosts", hosts}, {"results", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json document = {
+      {"np", size}, {"hosts", hosts}, {"results", nlohmann::ordered_json::array()}};
   for (const Measurement& m : results) {
     document["results"].push_back(
         {{"impl", "allring"},

@@ -25,12 +25,12 @@ class Memory {
  public:
   explicit Memory(std::size_t bytes)
       : bytes_(std::max<std::size_t>(bytes, 64)),
-        data_(static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{4096}))) {
+        data_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{4096}))) {
     std::memset(data_, 0, bytes_);
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  ~Memory() { ::operator delete(data_, std::align_val_t{4096}); }
+  ~Memory() { ::operator delete (data_, std::align_val_t{4096}); }
   std::byte* data() { return data_; }
   std::size_t bytes() const { return bytes_; }
 
@@ -39,7 +39,8 @@ class Memory {
   std::byte* data_;
 };
 
-/// Writes every cache line of `memory` without changing it, as a backward pass would write gradients.
+/// Writes every cache line of `memory` without changing it, as a backward pass would write
+/// gradients.
 void rewrite(std::byte* memory, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 64) {
     auto* line = const_cast<volatile std::byte*>(memory + i);

@@ -8,9 +8,7 @@ namespace allring::bench {
 
 namespace {
 
-Status last_error(int code) {
-  return {static_cast<StatusCode>(code), allring_last_error()};
-}
+Status last_error(int code) { return {static_cast<StatusCode>(code), allring_last_error()}; }
 
 class RuntimeContestant final : public Contestant {
  public:

@@ -67,8 +67,7 @@ Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
 double cost_us(const CollectiveArgs& args, Group& group) {
   const MemoryCost memory = memory_cost(group);
   const double blocks = 1.0 + args.bytes() / group.host_memory()->slot_bytes();
-  return blocks * memory.flag_us * (group.size() - 1) +
-         args.bytes() * memory.us_per_byte;
+  return blocks * memory.flag_us * (group.size() - 1) + args.bytes() * memory.us_per_byte;
 }
 
 }  // namespace

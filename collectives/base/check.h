@@ -9,8 +9,8 @@ namespace allring {
 }  // namespace allring
 
 /// Aborts, in release builds too, when an invariant of our own code does not hold.
-#define ALLRING_CHECK(condition, what)                                        \
-  do {                                                                        \
-    if (!(condition)) [[unlikely]]                                            \
-      ::allring::check_failed(__FILE__, __LINE__, #condition, what);          \
+#define ALLRING_CHECK(condition, what)                               \
+  do {                                                               \
+    if (!(condition)) [[unlikely]]                                   \
+      ::allring::check_failed(__FILE__, __LINE__, #condition, what); \
   } while (false)

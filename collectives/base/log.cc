@@ -31,8 +31,8 @@ std::shared_ptr<spdlog::logger> make_logger(LogLevel level, bool hide_time,
 
 // Never destroyed: threads may log while the process exits.
 std::atomic<std::shared_ptr<spdlog::logger>>& current() {
-  static auto* logger = new std::atomic<std::shared_ptr<spdlog::logger>>(
-      make_logger(LogLevel::kWarning, false, ""));
+  static auto* logger =
+      new std::atomic<std::shared_ptr<spdlog::logger>>(make_logger(LogLevel::kWarning, false, ""));
   return *logger;
 }
 
@@ -58,9 +58,7 @@ void configure_log(LogLevel level, bool hide_time, std::string prefix) {
   current().store(make_logger(level, hide_time, prefix));
 }
 
-bool log_enabled(LogLevel level) {
-  return current().load()->should_log(to_spdlog(level));
-}
+bool log_enabled(LogLevel level) { return current().load()->should_log(to_spdlog(level)); }
 
 void log_line(LogLevel level, std::string_view text) {
   auto logger = current().load();

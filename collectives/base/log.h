@@ -20,11 +20,11 @@ void log_line(LogLevel level, std::string_view text);
 }  // namespace allring
 
 /// ALLRING_LOG(kWarning, "rank " << r << " is late"); the text is built only if the level is on.
-#define ALLRING_LOG(level, stream)                                       \
-  do {                                                                   \
-    if (::allring::log_enabled(::allring::LogLevel::level)) {            \
-      std::ostringstream allring_log_;                                   \
-      allring_log_ << stream;                                            \
+#define ALLRING_LOG(level, stream)                                         \
+  do {                                                                     \
+    if (::allring::log_enabled(::allring::LogLevel::level)) {              \
+      std::ostringstream allring_log_;                                     \
+      allring_log_ << stream;                                              \
       ::allring::log_line(::allring::LogLevel::level, allring_log_.str()); \
-    }                                                                    \
+    }                                                                      \
   } while (false)

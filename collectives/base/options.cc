@@ -72,8 +72,8 @@ Result<double> parse_number(const OptionRow& row, const std::string& variable,
   std::ostringstream expected;
   expected << (whole ? "a whole number" : "a number") << " from " << row.minimum << " to "
            << row.maximum;
-  if (text.empty() || *end != '\0' || errno != 0 || !std::isfinite(value) ||
-      value < row.minimum || value > row.maximum || (whole && value != std::floor(value)))
+  if (text.empty() || *end != '\0' || errno != 0 || !std::isfinite(value) || value < row.minimum ||
+      value > row.maximum || (whole && value != std::floor(value)))
     return bad(variable, text, expected.str());
   return value;
 }
@@ -82,15 +82,16 @@ Status set_field(const OptionRow& row, const std::string& variable, const std::s
                  Options* options) {
   if (auto* field = std::get_if<std::int64_t Options::*>(&row.field)) {
     ALLRING_ASSIGN_OR_RETURN(const double value, parse_number(row, variable, text, true));
-    options->**field = static_cast<std::int64_t>(value);
+    options->** field = static_cast<std::int64_t>(value);
   } else if (auto* field = std::get_if<double Options::*>(&row.field)) {
     ALLRING_ASSIGN_OR_RETURN(options->**field, parse_number(row, variable, text, false));
   } else if (auto* field = std::get_if<bool Options::*>(&row.field)) {
     const std::string word = lower(text);
     const bool on = word == "1" || word == "true" || word == "yes" || word == "on";
-    const bool off = word == "0" || word == "false" || word == "no" || word == "off" || word.empty();
+    const bool off =
+        word == "0" || word == "false" || word == "no" || word == "off" || word.empty();
     if (!on && !off) return bad(variable, text, "0 or 1");
-    options->**field = on;
+    options->** field = on;
   } else {
     auto member = std::get<std::string Options::*>(row.field);
     std::string word = row.choices.empty() ? text : lower(text);

@@ -52,17 +52,15 @@ std::string Status::to_string() const {
 Status Status::with_prefix(std::string_view prefix) const {
   if (ok()) return {};
   Status result;
-  result.rep_ = std::make_shared<Rep>(
-      Rep{rep_->code, std::string(prefix) + rep_->message, rep_->lost_rank});
+  result.rep_ =
+      std::make_shared<Rep>(Rep{rep_->code, std::string(prefix) + rep_->message, rep_->lost_rank});
   return result;
 }
 
 Status Status::invalid_argument(std::string message) {
   return {StatusCode::kInvalidArgument, std::move(message)};
 }
-Status Status::mismatch(std::string message) {
-  return {StatusCode::kMismatch, std::move(message)};
-}
+Status Status::mismatch(std::string message) { return {StatusCode::kMismatch, std::move(message)}; }
 Status Status::peer_lost(int rank, std::string message) {
   Status result;
   result.rep_ = std::make_shared<Rep>(Rep{StatusCode::kPeerLost, std::move(message), rank});
@@ -78,13 +76,10 @@ Status Status::unsupported(std::string message) {
 Status Status::out_of_memory(std::string message) {
   return {StatusCode::kOutOfMemory, std::move(message)};
 }
-Status Status::internal(std::string message) {
-  return {StatusCode::kInternal, std::move(message)};
-}
+Status Status::internal(std::string message) { return {StatusCode::kInternal, std::move(message)}; }
 
 Status Status::from_errno(std::string_view what, int error, StatusCode otherwise) {
-  const bool exhausted =
-      error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE;
+  const bool exhausted = error == ENOMEM || error == ENOSPC || error == EMFILE || error == ENFILE;
   return {exhausted ? StatusCode::kOutOfMemory : otherwise,
           std::string(what) + ": " + std::strerror(error)};
 }

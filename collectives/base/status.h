@@ -108,10 +108,10 @@ class [[nodiscard]] Result {
 #define ALLRING_CONCAT(a, b) ALLRING_CONCAT_(a, b)
 
 /// Returns from the enclosing function when `expression` (a Status) is a failure.
-#define ALLRING_RETURN_IF_ERROR(expression)                                            \
-  do {                                                                                 \
+#define ALLRING_RETURN_IF_ERROR(expression)                                                   \
+  do {                                                                                        \
     if (::allring::Status allring_status_ = (expression); !allring_status_.ok()) [[unlikely]] \
-      return allring_status_;                                                          \
+      return allring_status_;                                                                 \
   } while (false)
 
 /// `ALLRING_ASSIGN_OR_RETURN(auto x, f())`: x = value of f(), or return its failure.

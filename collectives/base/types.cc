@@ -12,7 +12,7 @@ struct DataTypeRow {
 };
 
 constexpr DataTypeRow kDataTypes[kDataTypeCount] = {
-    {"uint8", 1}, {"int8", 1},    {"uint16", 2},  {"int16", 2}, {"int32", 4},    {"int64", 8},
+    {"uint8", 1},   {"int8", 1},    {"uint16", 2},  {"int16", 2}, {"int32", 4},    {"int64", 8},
     {"float16", 2}, {"float32", 4}, {"float64", 8}, {"bool", 1},  {"bfloat16", 2},
 };
 
@@ -36,8 +36,6 @@ bool is_reduce_op(int value) { return value >= 0 && value <= 5; }
 bool is_floating(DataType dtype) {
   return is_half(dtype) || dtype == DataType::kFloat32 || dtype == DataType::kFloat64;
 }
-bool is_half(DataType dtype) {
-  return dtype == DataType::kFloat16 || dtype == DataType::kBfloat16;
-}
+bool is_half(DataType dtype) { return dtype == DataType::kFloat16 || dtype == DataType::kBfloat16; }
 
 }  // namespace allring

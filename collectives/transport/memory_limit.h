@@ -8,7 +8,8 @@ namespace allring {
 /// How much memory could be had, and what stands in the way of more.
 struct MemoryLimit {
   std::size_t free_bytes = 0;
-  std::string name;  ///< "the memory limit of control group /jobs/7", "the machine's free memory", ..
+  std::string
+      name;  ///< "the memory limit of control group /jobs/7", "the machine's free memory", ..
 };
 
 /// The tightest of what applies to this process: free memory of the machine, limits of its control

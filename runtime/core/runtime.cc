@@ -53,9 +53,8 @@ Result<std::unique_ptr<Runtime>> Runtime::join(const Options& options, const Job
   ALLRING_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::join(options, job));
   ProcessSet::Settings global = settings_of_all(*session);
   ALLRING_ASSIGN_OR_RETURN(ProcessSet::Links links, connect(*session, global, options));
-  ALLRING_ASSIGN_OR_RETURN(
-      std::unique_ptr<Runtime> runtime,
-      start(options, place_in(*session), std::move(global), std::move(links)));
+  ALLRING_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
+                           start(options, place_in(*session), std::move(global), std::move(links)));
   runtime->session_ = std::move(session);
   return runtime;
 }

@@ -130,11 +130,12 @@ class SocketSession final : public Session {
 void warn_of_guessable_secret(const Session& session) {
   const JobDescription& job = session.job();
   if (job.rank != 0 || session.topology().hosts() == 1 || !job.secret.empty()) return;
-  ALLRING_LOG(kWarning, "this job spans hosts, and who started it ("
-                            << job_source_name(job.source)
-                            << ") gave it no secret: whoever reaches its ports and guesses its name "
-                               "can take part. Set ALLRING_SECRET_FILE or ALLRING_SECRET to the "
-                               "same on all ranks, or start it with hvdrun");
+  ALLRING_LOG(kWarning,
+              "this job spans hosts, and who started it ("
+                  << job_source_name(job.source)
+                  << ") gave it no secret: whoever reaches its ports and guesses its name "
+                     "can take part. Set ALLRING_SECRET_FILE or ALLRING_SECRET to the "
+                     "same on all ranks, or start it with hvdrun");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// nvcc's objects link with ours. On a machine with a device, a kernel runs; without one, CUDA says so
-// and nothing crashes.
+// nvcc's objects link with ours. On a machine with a device, a kernel runs; without one, CUDA says
+// so and nothing crashes.
 
 #include <catch2/catch.hpp>
 #include <vector>

@@ -25,7 +25,7 @@ bool scale_on_device(float* values, int64_t count, float factor) {
   bool ok = cudaMemcpy(device, values, bytes, cudaMemcpyHostToDevice) == cudaSuccess;
   if (ok) {
     scale<<<static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads>>>(device, count,
-                                                                                 factor);
+                                                                                  factor);
     ok = cudaGetLastError() == cudaSuccess &&
          cudaMemcpy(values, device, bytes, cudaMemcpyDeviceToHost) == cudaSuccess;
   }

@@ -34,8 +34,8 @@ TEST_CASE("a gRPC call goes to a server on a free port and back") {
   REQUIRE(server != nullptr);
   REQUIRE(port > 0);
 
-  const auto stub = Echo::NewStub(grpc::CreateChannel("127.0.0.1:" + std::to_string(port),
-                                                      grpc::InsecureChannelCredentials()));
+  const auto stub = Echo::NewStub(
+      grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   Ping request;

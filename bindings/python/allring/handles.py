@@ -22,6 +22,9 @@ _library_release = _library.library.allring_release
 
 # What must stay alive until the operation is done, by the library's handle.
 _in_flight = {}
+# What submissions use until they are in _in_flight. An interrupt between leaves it here for good:
+# nobody knows then whether a lane is at work on it.
+_submitting = {}
 # Handles that the program dropped before their operation was seen to be done.
 _orphans = collections.deque()
 _claim = threading.Lock()
@@ -61,18 +64,26 @@ class _Outputs:
         release(self._native)
 
 
-def start(native, keep, finish):
-    """Registers an operation just submitted.
+def start(submission, keep, finish):
+    """Submits an operation and registers it.
 
     Args:
-        native: the library's handle.
+        submission: called once; returns the library's handle.
         keep: whatever must stay alive until the operation is done.
         finish: called with `native` once it has succeeded; returns the result and is responsible
             for releasing `native`, by release() or outputs().
     """
     if _orphans:
         _reap()
+    place = object()
+    _submitting[place] = keep
+    try:
+        native = submission()
+    except Exception:
+        del _submitting[place]
+        raise
     _in_flight[native] = keep
+    del _submitting[place]
     return Handle(native, finish)
 
 
@@ -221,6 +232,7 @@ def invalidate():
 def keep_for_ever():
     """Keeps what is in flight until the process has ended, as the runtime goes on."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_in_flight))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_submitting))
 
 
 def epoch():

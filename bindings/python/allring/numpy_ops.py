@@ -17,6 +17,8 @@ share:
   PeerLostError, a rank that does not come TimedOutError.
 """
 
+from functools import partial
+
 import numpy as np
 
 from . import _library, handles, submit
@@ -102,7 +104,8 @@ def allreduce_async(
 
 def _allreduce(source, target, wanted, name, op, prescale, postscale, process_set):
     wanted = target if wanted is None else wanted
-    native = submit.allreduce(
+    submission = partial(
+        submit.allreduce,
         name,
         source.ctypes.data,
         target.ctypes.data,
@@ -113,7 +116,7 @@ def _allreduce(source, target, wanted, name, op, prescale, postscale, process_se
         postscale,
         process_set,
     )
-    return handles.start(native, (source, target), lambda h: _returned(h, wanted, target))
+    return handles.start(submission, (source, target), lambda h: _returned(h, wanted, target))
 
 
 def allreduce(
@@ -195,8 +198,8 @@ def _grouped_allreduce(sources, targets, wanted, name, op, prescale, postscale, 
         (source.ctypes.data, target.ctypes.data, source.shape, _code(source.dtype))
         for source, target in zip(sources, targets)
     ]
-    native = submit.grouped(
-        _library.KIND_ALLREDUCE, name, members, process_set, op, prescale, postscale
+    submission = partial(
+        submit.grouped, _library.KIND_ALLREDUCE, name, members, process_set, op, prescale, postscale
     )
 
     def finish(native):
@@ -206,7 +209,7 @@ def _grouped_allreduce(sources, targets, wanted, name, op, prescale, postscale, 
                 array[...] = target
         return list(wanted)
 
-    return handles.start(native, (sources, targets), finish)
+    return handles.start(submission, (sources, targets), finish)
 
 
 def grouped_allreduce(
@@ -266,10 +269,10 @@ def grouped_allreduce_(
 def allgather_async(array, name=None, process_set=global_process_set):
     """Starts :func:`allgather`."""
     source = _dense(array)
-    native = submit.allgather(
-        name, source.ctypes.data, source.shape, _code(source.dtype), process_set
+    submission = partial(
+        submit.allgather, name, source.ctypes.data, source.shape, _code(source.dtype), process_set
     )
-    return handles.start(native, source, lambda h: _allocated(h, [source.dtype])[0])
+    return handles.start(submission, source, lambda h: _allocated(h, [source.dtype])[0])
 
 
 def allgather(array, name=None, process_set=global_process_set):
@@ -293,8 +296,8 @@ def grouped_allgather_async(arrays, name=None, process_set=global_process_set):
     """Starts :func:`grouped_allgather`."""
     sources = [_dense(array) for array in arrays]
     members = [(s.ctypes.data, None, s.shape, _code(s.dtype)) for s in sources]
-    native = submit.grouped(_library.KIND_ALLGATHER, name, members, process_set)
-    return handles.start(native, sources, lambda h: _allocated(h, [s.dtype for s in sources]))
+    submission = partial(submit.grouped, _library.KIND_ALLGATHER, name, members, process_set)
+    return handles.start(submission, sources, lambda h: _allocated(h, [s.dtype for s in sources]))
 
 
 def grouped_allgather(arrays, name=None, process_set=global_process_set):
@@ -313,7 +316,8 @@ def broadcast_async(array, root_rank, name=None, process_set=global_process_set)
 
 
 def _broadcast(source, target, wanted, root_rank, name, process_set):
-    native = submit.broadcast(
+    submission = partial(
+        submit.broadcast,
         name,
         source.ctypes.data,
         target.ctypes.data,
@@ -322,7 +326,7 @@ def _broadcast(source, target, wanted, root_rank, name, process_set):
         root_rank,
         process_set,
     )
-    return handles.start(native, (source, target), lambda h: _returned(h, wanted, target))
+    return handles.start(submission, (source, target), lambda h: _returned(h, wanted, target))
 
 
 def broadcast(array, root_rank, name=None, process_set=global_process_set):
@@ -355,7 +359,8 @@ def broadcast_(array, root_rank, name=None, process_set=global_process_set):
 def alltoall_async(array, splits=None, name=None, process_set=global_process_set):
     """Starts :func:`alltoall`; synchronize() returns the pair, with or without `splits`."""
     source = _dense(array)
-    native = submit.alltoall(
+    submission = partial(
+        submit.alltoall,
         name,
         source.ctypes.data,
         source.shape,
@@ -368,7 +373,7 @@ def alltoall_async(array, splits=None, name=None, process_set=global_process_set
         received = np.array(submit.received_splits(native, process_set), np.int64)
         return _allocated(native, [source.dtype])[0], received
 
-    return handles.start(native, source, finish)
+    return handles.start(submission, source, finish)
 
 
 def _splits(splits):
@@ -411,7 +416,8 @@ def reducescatter_async(
 ):
     """Starts :func:`reducescatter`."""
     source = _dense(array)
-    native = submit.reducescatter(
+    submission = partial(
+        submit.reducescatter,
         name,
         source.ctypes.data,
         source.shape,
@@ -421,7 +427,7 @@ def reducescatter_async(
         postscale_factor,
         process_set,
     )
-    return handles.start(native, source, lambda h: _allocated(h, [source.dtype])[0])
+    return handles.start(submission, source, lambda h: _allocated(h, [source.dtype])[0])
 
 
 def reducescatter(
@@ -457,7 +463,8 @@ def grouped_reducescatter_async(
     """Starts :func:`grouped_reducescatter`."""
     sources = [_dense(array) for array in arrays]
     members = [(s.ctypes.data, None, s.shape, _code(s.dtype)) for s in sources]
-    native = submit.grouped(
+    submission = partial(
+        submit.grouped,
         _library.KIND_REDUCE_SCATTER,
         name,
         members,
@@ -466,7 +473,7 @@ def grouped_reducescatter_async(
         prescale_factor,
         postscale_factor,
     )
-    return handles.start(native, sources, lambda h: _allocated(h, [s.dtype for s in sources]))
+    return handles.start(submission, sources, lambda h: _allocated(h, [s.dtype for s in sources]))
 
 
 def grouped_reducescatter(
@@ -490,4 +497,4 @@ def grouped_reducescatter(
 
 def barrier(process_set=global_process_set):
     """Returns when all ranks have called it."""
-    handles.synchronize(handles.start(submit.barrier(process_set), None, handles.release))
+    handles.synchronize(handles.start(partial(submit.barrier, process_set), None, handles.release))

@@ -22,13 +22,11 @@ std::vector<Program::Outcome> run(int size, const std::string& mode, const Envir
   const std::string job = std::to_string(getpid()) + "-" + std::to_string(number++);
   std::vector<Program> ranks;
   for (int rank = 0; rank < size; ++rank) {
-    Environment environment = {{"RANK", std::to_string(rank)},
-                               {"WORLD_SIZE", std::to_string(size)},
-                               {"LOCAL_RANK", std::to_string(rank)},
-                               {"LOCAL_WORLD_SIZE", std::to_string(size)},
-                               {"MASTER_ADDR", "127.0.0.1"},
-                               {"MASTER_PORT", "29500"},
-                               {"TORCHELASTIC_RUN_ID", job}};
+    Environment environment = {
+        {"RANK", std::to_string(rank)},       {"WORLD_SIZE", std::to_string(size)},
+        {"LOCAL_RANK", std::to_string(rank)}, {"LOCAL_WORLD_SIZE", std::to_string(size)},
+        {"MASTER_ADDR", "127.0.0.1"},         {"MASTER_PORT", "29500"},
+        {"TORCHELASTIC_RUN_ID", job}};
     environment.insert(environment.end(), more.begin(), more.end());
     ranks.emplace_back(std::vector<std::string>{kRank, mode}, environment);
   }

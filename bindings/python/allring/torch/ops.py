@@ -19,6 +19,7 @@ What all functions share:
 """
 
 import warnings
+from functools import partial
 
 import torch
 
@@ -116,7 +117,8 @@ def resolved_op(average, op):
 
 
 def _start_allreduce(source, target, wanted, name, op, prescale, postscale, process_set):
-    native = submit.allreduce(
+    submission = partial(
+        submit.allreduce,
         name,
         source.data_ptr(),
         target.data_ptr(),
@@ -132,7 +134,7 @@ def _start_allreduce(source, target, wanted, name, op, prescale, postscale, proc
         handles.release(native)
         return _place(wanted, target)
 
-    return handles.start(native, (source, target), finish)
+    return handles.start(submission, (source, target), finish)
 
 
 def allreduce_async(
@@ -198,15 +200,15 @@ def _start_grouped_allreduce(sources, targets, wanted, name, op, prescale, posts
         (source.data_ptr(), target.data_ptr(), source.shape, _CODES[source.dtype])
         for source, target in zip(sources, targets)
     ]
-    native = submit.grouped(
-        _library.KIND_ALLREDUCE, name, members, process_set, op, prescale, postscale
+    submission = partial(
+        submit.grouped, _library.KIND_ALLREDUCE, name, members, process_set, op, prescale, postscale
     )
 
     def finish(native):
         handles.release(native)
         return [_place(where, target) for where, target in zip(wanted, targets)]
 
-    return handles.start(native, (sources, targets), finish)
+    return handles.start(submission, (sources, targets), finish)
 
 
 def _staged_all(tensors):
@@ -284,23 +286,24 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
     """Starts :func:`allgather`, without a gradient."""
     code = _checked(tensor)
     source = _staged(tensor)
-    native = submit.allgather(name, source.data_ptr(), source.shape, code, process_set)
-    return handles.start(native, source, lambda h: _allocated(h, [source], [tensor])[0])
+    submission = partial(submit.allgather, name, source.data_ptr(), source.shape, code, process_set)
+    return handles.start(submission, source, lambda h: _allocated(h, [source], [tensor])[0])
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     """Starts :func:`grouped_allgather`, without a gradient."""
     tensors, sources = _staged_all(tensors)
     members = [(s.data_ptr(), None, s.shape, _CODES[s.dtype]) for s in sources]
-    native = submit.grouped(_library.KIND_ALLGATHER, name, members, process_set)
-    return handles.start(native, sources, lambda h: _allocated(h, sources, tensors))
+    submission = partial(submit.grouped, _library.KIND_ALLGATHER, name, members, process_set)
+    return handles.start(submission, sources, lambda h: _allocated(h, sources, tensors))
 
 
 # ---- broadcast ----------------------------------------------------------------------------------
 
 
 def _start_broadcast(source, target, wanted, root_rank, name, process_set):
-    native = submit.broadcast(
+    submission = partial(
+        submit.broadcast,
         name,
         source.data_ptr(),
         target.data_ptr(),
@@ -314,7 +317,7 @@ def _start_broadcast(source, target, wanted, root_rank, name, process_set):
         handles.release(native)
         return _place(wanted, target)
 
-    return handles.start(native, (source, target), finish)
+    return handles.start(submission, (source, target), finish)
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
@@ -355,8 +358,8 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     `splits`."""
     code = _checked(tensor)
     source = _staged(tensor)
-    native = submit.alltoall(
-        name, source.data_ptr(), source.shape, code, _splits(splits), process_set
+    submission = partial(
+        submit.alltoall, name, source.data_ptr(), source.shape, code, _splits(splits), process_set
     )
 
     def finish(native):
@@ -365,7 +368,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
         received = torch.tensor(received, dtype=torch.int32 if fits else torch.int64)
         return _allocated(native, [source], [tensor])[0], received
 
-    return handles.start(native, source, finish)
+    return handles.start(submission, source, finish)
 
 
 # ---- reducescatter ------------------------------------------------------------------------------
@@ -382,7 +385,8 @@ def reducescatter_async(
     """Starts :func:`reducescatter`, without compression and without a gradient."""
     code = _checked(tensor)
     source = _staged(tensor)
-    native = submit.reducescatter(
+    submission = partial(
+        submit.reducescatter,
         name,
         source.data_ptr(),
         source.shape,
@@ -392,7 +396,7 @@ def reducescatter_async(
         postscale_factor,
         process_set,
     )
-    return handles.start(native, source, lambda h: _allocated(h, [source], [tensor])[0])
+    return handles.start(submission, source, lambda h: _allocated(h, [source], [tensor])[0])
 
 
 def grouped_reducescatter_async(
@@ -406,7 +410,8 @@ def grouped_reducescatter_async(
     """Starts :func:`grouped_reducescatter`, without compression and without a gradient."""
     tensors, sources = _staged_all(tensors)
     members = [(s.data_ptr(), None, s.shape, _CODES[s.dtype]) for s in sources]
-    native = submit.grouped(
+    submission = partial(
+        submit.grouped,
         _library.KIND_REDUCE_SCATTER,
         name,
         members,
@@ -415,7 +420,7 @@ def grouped_reducescatter_async(
         prescale_factor,
         postscale_factor,
     )
-    return handles.start(native, sources, lambda h: _allocated(h, sources, tensors))
+    return handles.start(submission, sources, lambda h: _allocated(h, sources, tensors))
 
 
 # ---- barrier ------------------------------------------------------------------------------------
@@ -423,4 +428,4 @@ def grouped_reducescatter_async(
 
 def barrier(process_set=global_process_set):
     """Returns when all ranks have called it."""
-    synchronize(handles.start(submit.barrier(process_set), None, handles.release))
+    synchronize(handles.start(partial(submit.barrier, process_set), None, handles.release))
