@@ -14,10 +14,10 @@ namespace {
 
 // Long enough for a socket's bandwidth, short enough for several to stay in the second-level cache.
 constexpr std::size_t kSegmentBytes = 128 * 1024;
-constexpr int kMostLanes = 4;
+constexpr int kMostWidth = 4;  // segments of a slab
 
 /// A hop is one segment moving from one rank to the next. Hops are numbered in the order in which
-/// every rank sends them: by slab, then step, then lane within the slab.
+/// every rank sends them: by slab, then step, then segment within the slab.
 class RingRun {
  public:
   RingRun(const RingTask& task, Group& group, Deadline deadline)
@@ -40,41 +40,41 @@ class RingRun {
         *std::max_element(task.counts.begin(), task.counts.end()) * element_bytes_;
     const std::size_t segments =
         std::max<std::size_t>(1, (largest + kSegmentBytes - 1) / kSegmentBytes);
-    lanes_ = static_cast<int>(std::min<std::size_t>(segments, kMostLanes));
-    slabs_ = (segments + lanes_ - 1) / lanes_;
+    width_ = static_cast<int>(std::min<std::size_t>(segments, kMostWidth));
+    slabs_ = (segments + width_ - 1) / width_;
     // even_chunk() rounds up by one element at most.
-    segment_bytes_ = (largest / (slabs_ * lanes_) + element_bytes_ + kCacheLineBytes) /
+    segment_bytes_ = (largest / (slabs_ * width_) + element_bytes_ + kCacheLineBytes) /
                      kCacheLineBytes * kCacheLineBytes;
     reduce_steps_ = task.reduces ? ring_steps(size_) : 0;
     steps_ = reduce_steps_ + (task.gathers ? ring_steps(size_) : 0);
-    hops_ = slabs_ * steps_ * lanes_;
+    hops_ = slabs_ * steps_ * width_;
   }
 
   Status run() {
     tag_ = group_.next_tag();
-    const std::size_t lanes = lanes_;
+    const std::size_t width = width_;
     if (task_.reduces) {
       // Received segments, and where partial sums wait to be sent if output has no room for them.
-      ALLRING_ASSIGN_OR_RETURN(scratch_, group_.scratch(2 * lanes * segment_bytes_));
+      ALLRING_ASSIGN_OR_RETURN(scratch_, group_.scratch(2 * width * segment_bytes_));
     }
     sends_.assign(hops_, 0);
-    receives_.assign(lanes, 0);
-    for (std::size_t hop = 0; hop < std::min(lanes, hops_); ++hop) {
+    receives_.assign(width, 0);
+    for (std::size_t hop = 0; hop < std::min(width, hops_); ++hop) {
       ALLRING_RETURN_IF_ERROR(post_receive(hop));
     }
-    for (std::size_t hop = 0; hop < std::min(lanes, hops_); ++hop) {
+    for (std::size_t hop = 0; hop < std::min(width, hops_); ++hop) {
       ALLRING_RETURN_IF_ERROR(post_send(hop));
     }
     for (std::size_t hop = 0; hop < hops_; ++hop) {
-      ALLRING_RETURN_IF_ERROR(finish(receives_[hop % lanes]));
+      ALLRING_RETURN_IF_ERROR(finish(receives_[hop % width]));
       const Hop received = receiving(hop);
       if (received.reducing) {
         if (!task_.gathers) ALLRING_RETURN_IF_ERROR(finish_sends(hop));  // staging(hop) is free
         add(hop, received);
       }
-      if (hop + lanes < hops_) {
-        ALLRING_RETURN_IF_ERROR(post_send(hop + lanes));
-        ALLRING_RETURN_IF_ERROR(post_receive(hop + lanes));
+      if (hop + width < hops_) {
+        ALLRING_RETURN_IF_ERROR(post_send(hop + width));
+        ALLRING_RETURN_IF_ERROR(post_receive(hop + width));
       }
     }
     return finish_sends(hops_ - 1);
@@ -89,7 +89,7 @@ class RingRun {
     std::size_t within_chunk;
   };
 
-  int step_of(std::size_t hop) const { return static_cast<int>(hop / lanes_ % steps_); }
+  int step_of(std::size_t hop) const { return static_cast<int>(hop / width_ % steps_); }
 
   Hop describe(std::size_t hop, bool sending) const {
     const int step = step_of(hop);
@@ -97,9 +97,9 @@ class RingRun {
     const RingStep ring = reducing ? ring_reduce_scatter_step(place_, size_, step)
                                    : ring_allgather_step(place_, size_, step - reduce_steps_);
     const Rank owner = order_[sending ? ring.send_chunk : ring.recv_chunk];
-    const std::size_t slab = hop / lanes_ / steps_;
-    const std::size_t segment = slab * lanes_ + hop % lanes_;
-    const Chunk within = even_chunk(task_.counts[owner], static_cast<int>(slabs_ * lanes_),
+    const std::size_t slab = hop / width_ / steps_;
+    const std::size_t segment = slab * width_ + hop % width_;
+    const Chunk within = even_chunk(task_.counts[owner], static_cast<int>(slabs_ * width_),
                                     static_cast<int>(segment));
     return {reducing,
             reducing && step == reduce_steps_ - 1,
@@ -111,10 +111,10 @@ class RingRun {
   Hop receiving(std::size_t hop) const { return describe(hop, false); }
 
   std::byte* window(std::size_t hop) const {
-    return scratch_.data() + hop % lanes_ * segment_bytes_;
+    return scratch_.data() + hop % width_ * segment_bytes_;
   }
   std::byte* staging(std::size_t hop) const {
-    return scratch_.data() + (lanes_ + hop % lanes_) * segment_bytes_;
+    return scratch_.data() + (width_ + hop % width_) * segment_bytes_;
   }
   std::byte* in_output(const Chunk& elements) const {
     return task_.output + elements.offset * element_bytes_;
@@ -142,7 +142,7 @@ class RingRun {
     } else if (task_.gathers) {
       source = in_output(sent.elements);
     } else {
-      source = staging(hop - lanes_);
+      source = staging(hop - width_);
     }
     ALLRING_ASSIGN_OR_RETURN(
         sends_[hop],
@@ -155,11 +155,11 @@ class RingRun {
     if (received.elements.count == 0) return {};
     if (!received.reducing && task_.reduces) {
       // This place was sent from, as a partial sum, as many hops ago as there are in one phase.
-      ALLRING_RETURN_IF_ERROR(finish_sends(hop - reduce_steps_ * lanes_));
+      ALLRING_RETURN_IF_ERROR(finish_sends(hop - reduce_steps_ * width_));
     }
     std::byte* target = received.reducing ? window(hop) : in_output(received.elements);
     ALLRING_ASSIGN_OR_RETURN(
-        receives_[hop % lanes_],
+        receives_[hop % width_],
         group_.transport().post_recv(previous_, tag_,
                                      {target, received.elements.count * element_bytes_}));
     return {};
@@ -187,7 +187,7 @@ class RingRun {
   int place_ = 0;
   Rank next_ = 0;
   Rank previous_ = 0;
-  int lanes_ = 1;
+  int width_ = 1;
   std::size_t slabs_ = 1;
   std::size_t segment_bytes_ = 0;
   int reduce_steps_ = 0;
@@ -196,7 +196,7 @@ class RingRun {
 
   Tag tag_ = 0;
   std::span<std::byte> scratch_;
-  std::vector<Ticket> receives_;  // [hop % lanes]
+  std::vector<Ticket> receives_;  // [hop % width]
   std::vector<Ticket> sends_;     // [hop]; 0 once waited for
   std::size_t sends_finished_ = 0;
 };
