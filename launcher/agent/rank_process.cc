@@ -1,6 +1,5 @@
 #include "launcher/agent/rank_process.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,8 +12,6 @@ namespace allring {
 namespace {
 
 constexpr std::size_t kReadBytes = 128 << 10;
-/// Of each output pipe, so that a rank that writes much is rarely stopped.
-constexpr int kPipeBytes = 512 << 10;
 constexpr milliseconds kQuiet{500};
 
 }  // namespace
@@ -39,7 +36,6 @@ Result<std::unique_ptr<RankProcess>> RankProcess::start(int rank, ChildCommand c
   }
   for (int i = 0; i < 2; ++i) {
     ALLRING_ASSIGN_OR_RETURN(Pipe pipe, make_pipe());
-    ::fcntl(pipe.read_end.get(), F_SETPIPE_SZ, kPipeBytes);  // a limit may forbid it: slower then
     set_nonblocking(pipe.read_end.get());
     process->outputs_[i].pipe = std::move(pipe.read_end);
     child_ends[1 + i] = std::move(pipe.write_end);
