@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/driver/ending.h"
 #include "launcher/driver/host_agent.h"
 #include "launcher/driver/job_outcome.h"
 #include "launcher/driver/signal_reader.h"
@@ -31,8 +32,6 @@ namespace {
 using launcher::AgentEvent;
 using launcher::DriverCommand;
 
-/// After a first failure the other ranks may still report what they saw of it.
-constexpr seconds kSettle{3};
 /// Hosts that fail to start are reported together.
 constexpr milliseconds kMoreFailures{300};
 /// For agents to clean up after the last rank has ended.
@@ -40,6 +39,10 @@ constexpr seconds kFinish{15};
 /// For the output of killed ranks to arrive, and of ended jobs to be taken by whoever reads it.
 constexpr milliseconds kLastOutput{2000};
 constexpr milliseconds kLastOutputInHurry{200};
+
+nanoseconds to_duration(double count) {
+  return std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(count));
+}
 
 DriverCommand signal_command(int number) {
   DriverCommand command;
@@ -63,10 +66,7 @@ class Driver {
  private:
   enum class Phase {
     kStarting,   // agents come up
-    kRunning,    // ranks run
-    kSettling,   // one has failed; the others may say so
-    kAsked,      // ranks have been asked to end
-    kKilled,     // ranks have been killed
+    kRunning,    // ranks run, or are being ended
     kFinishing,  // no rank is left; agents clean up and end
   };
 
@@ -92,8 +92,6 @@ class Driver {
   void enter(Phase phase);
   void on_progress();
   void begin_ending(int signal);
-  void ask_to_end(int signal);
-  void kill_ranks();
   void finish();
   void give_agents_up();
   int conclude();
@@ -124,6 +122,7 @@ class Driver {
   Phase phase_ = Phase::kStarting;
   EventLoop::TimerId phase_timer_ = 0;
   EventLoop::TimerId beat_timer_ = 0;
+  Ending ending_;
   std::optional<int> ending_signal_;  // that we were sent
   bool hurried_ = false;              // by a second one
   bool awaits_last_output_ = false;
@@ -141,6 +140,8 @@ Driver::Driver(const Arguments& arguments, const Placement& placement,
       signals_(loop_, [this](int number) { on_signal(number); }),
       outcome_(host_of_ranks(placement)),
       output_ended_(static_cast<std::size_t>(placement.size), false),
+      ending_(loop_, to_duration(arguments.grace_seconds),
+              {[this](int signal) { send_to_all(signal_command(signal)); }, [this] { finish(); }}),
       display_(std::move(display), [this](OutputStream stream, Status status) {
         loop_.post([this, stream, status] { on_output_broken(stream, status); });
       }) {}
@@ -346,7 +347,8 @@ void Driver::on_signal(int number) {
   } else {
     hurried_ = true;
     if (phase_ == Phase::kFinishing) return loop_.stop();
-    kill_ranks();
+    ending_.kill();
+    on_progress();
   }
 }
 
@@ -402,50 +404,29 @@ void Driver::on_progress() {
   const bool all_output_ended =
       std::all_of(output_ended_.begin(), output_ended_.end(), [](bool ended) { return ended; });
   if (outcome_.all_ended() && all_output_ended) return finish();
-  if (outcome_.all_ended() && phase_ == Phase::kKilled && !awaits_last_output_) {
+  if (outcome_.all_ended() && ending_.killed() && !awaits_last_output_) {
     // Nobody may be reading our output; the job ends all the same.
     awaits_last_output_ = true;
-    loop_.cancel(phase_timer_);
     phase_timer_ = loop_.after(last_output(), [this] { finish(); });
   }
-  if (outcome_.failed() && phase_ == Phase::kRunning) {
-    enter(Phase::kSettling);
-    phase_timer_ = loop_.after(kSettle, [this] { ask_to_end(SIGTERM); });
-  }
+  if (outcome_.failed()) ending_.after_failure();
 }
 
 /// Ends the job because of a signal.
 void Driver::begin_ending(int signal) {
   ending_signal_ = signal;
   if (phase_ == Phase::kStarting) return finish();
-  if (signal == SIGPIPE) return ask_to_end(SIGTERM);
-  if (phase_ == Phase::kRunning || phase_ == Phase::kSettling)
+  if (signal == SIGPIPE) return ending_.ask(SIGTERM);
+  if (phase_ == Phase::kRunning)
     say("got signal " + std::to_string(signal) + " (" + ::strsignal(signal) +
         "), ending the job; once more kills it");
-  ask_to_end(signal);
-}
-
-void Driver::ask_to_end(int signal) {
-  if (phase_ != Phase::kRunning && phase_ != Phase::kSettling) return;
-  enter(Phase::kAsked);
-  send_to_all(signal_command(signal));
-  phase_timer_ = loop_.after(std::chrono::duration_cast<nanoseconds>(
-                                 std::chrono::duration<double>(arguments_.grace_seconds)),
-                             [this] { kill_ranks(); });
-}
-
-void Driver::kill_ranks() {
-  if (phase_ == Phase::kKilled || phase_ == Phase::kFinishing) return;
-  enter(Phase::kKilled);
-  say_if_verbose("killing the ranks that are left");
-  send_to_all(signal_command(SIGKILL));
-  phase_timer_ = loop_.after(kFinish, [this] { finish(); });
-  on_progress();
+  ending_.ask(signal);
 }
 
 void Driver::finish() {
   if (phase_ == Phase::kFinishing) return;
   enter(Phase::kFinishing);
+  ending_.stop();
   if (stdin_relay_) stdin_relay_->stop();
   for (HostAgent& agent : agents_) {
     agent.expect_signs_of_life(false);
