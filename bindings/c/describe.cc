@@ -89,7 +89,8 @@ std::string place_object(const Runtime& runtime) {
          ", \"local_size\": " + std::to_string(place.local_size) +
          ", \"cross_rank\": " + std::to_string(place.cross_rank) +
          ", \"cross_size\": " + std::to_string(place.cross_size) +
-         ", \"description\": " + quoted(runtime.description()) + "}";
+         ", \"description\": " + quoted(runtime.description()) + ", \"shared_memory\": " +
+         (runtime.process_set(0).value()->shared_memory() ? "true" : "false") + "}";
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ Result<ProcessSet*> Runtime::process_set(std::int64_t id) const {
 
 void Runtime::shutdown() {
   for (const std::unique_ptr<ProcessSet>& set : sets_) set->shutdown();
+  // Now, and not with this object, which a thread inside of a call may keep for a while.
+  std::lock_guard lock(shutdown_mutex_);
+  session_.reset();
 }
 
 }  // namespace allring

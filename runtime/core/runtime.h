@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ class Runtime {
   static Result<std::unique_ptr<Runtime>> start_alone(const Options& options,
                                                       const std::string& hostname);
 
-  /// shutdown(), then ends the session.
+  /// shutdown().
   ~Runtime();
 
   const Place& place() const { return place_; }
@@ -54,7 +55,8 @@ class Runtime {
   /// @return kInvalidArgument if there is no such set.
   Result<ProcessSet*> process_set(std::int64_t id) const;
 
-  /// Leaves all process sets; see ProcessSet::shutdown(). The object stays usable for asking.
+  /// Leaves all process sets, see ProcessSet::shutdown(), and ends the session. The object stays
+  /// usable for asking.
   void shutdown();
 
  private:
@@ -63,6 +65,7 @@ class Runtime {
   Options options_;
   Place place_;
   std::string description_;
+  std::mutex shutdown_mutex_;
   std::unique_ptr<Session> session_;
   std::vector<std::unique_ptr<ProcessSet>> sets_;  // ends before the session
 };

@@ -67,12 +67,14 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::start(const Options& options, Se
   ALLRING_ASSIGN_OR_RETURN(ForcedAlgorithms forced, ForcedAlgorithms::parse(options.algorithm));
   Clock& clock = *settings.clock;
   std::vector<std::unique_ptr<LaneNetwork>> lanes = std::move(links.lanes);
+  const bool shared_memory = lanes.front()->group().host_memory() != nullptr;
   std::unique_ptr<ProcessSet> set(new ProcessSet(std::move(settings), std::move(links)));
   set->controller_ = std::make_unique<Controller>(
       *set->channel_, controller_settings(options, set->settings_), clock.now());
   set->executor_ = Executor::start(
       {std::move(forced), std::make_shared<SynchronousAllreduce>(), set->settings_.single_host},
       std::move(lanes), set->queue_, [channel = set->channel_.get()] { channel->wake(); });
+  set->shared_memory_ = shared_memory;
   set->lanes_ = set->executor_->lanes();
   set->cycle_ = std::make_unique<Cycle>(set->queue_, *set->channel_, *set->controller_,
                                         *set->executor_, clock);

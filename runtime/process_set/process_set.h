@@ -50,6 +50,8 @@ class ProcessSet {
   /// The place of a rank of the job. @return kInvalidArgument if it is no member.
   Result<Rank> place_of(Rank job_rank) const;
   int lanes() const { return lanes_; }
+  /// The members share memory, so that no byte of a collective goes over a socket.
+  bool shared_memory() const { return shared_memory_; }
 
   /// A name for a collective that the caller gave none: the next of a counter for its kind, so
   /// members must make unnamed calls of one kind in the same order.
@@ -73,6 +75,7 @@ class ProcessSet {
   const Settings settings_;
   const Rank rank_;
   int lanes_ = 0;
+  bool shared_memory_ = false;
   std::atomic<std::uint64_t> counters_[6] = {};
   std::unique_ptr<ControlChannel> channel_;
   TensorQueue queue_;

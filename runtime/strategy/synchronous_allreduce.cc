@@ -1,31 +1,18 @@
 #include "runtime/strategy/synchronous_allreduce.h"
 
-#include <cstring>
+#include <vector>
 
+#include "collectives/kernels/pack.h"
 #include "runtime/execution/scaling.h"
 
 namespace allring {
 
 namespace {
 
-void copy(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
-}
-
-// The input as the reduction is to see it, at `to`.
-void pack(std::byte* to, const BatchTensor& tensor, double prescale) {
-  const void* input = tensor.submission.view.input;
-  if (prescale != 1.0) {
-    scale(to, input, tensor.count, tensor.request().dtype, prescale);
-  } else {
-    copy(to, input, tensor.bytes());
-  }
-}
-
 Status update_one(BatchTensor& tensor, const Scaling& scaling, Communicator& communicator) {
   const void* input = tensor.submission.view.input;
   if (scaling.prescale != 1.0) {
-    pack(static_cast<std::byte*>(tensor.output), tensor, scaling.prescale);
+    scale(tensor.output, input, tensor.count, tensor.request().dtype, scaling.prescale);
     input = tensor.output;
   }
   return communicator.allreduce(input, tensor.output, tensor.count, scaling.reduction, kNoDeadline);
@@ -33,22 +20,21 @@ Status update_one(BatchTensor& tensor, const Scaling& scaling, Communicator& com
 
 Status update_packed(std::span<BatchTensor> batch, const Scaling& scaling,
                      Communicator& communicator, Scratch& scratch) {
+  const DataType dtype = scaling.reduction.dtype;
+  std::vector<PackPiece> inputs;
+  std::vector<UnpackPiece> outputs;
   std::size_t count = 0;
-  for (const BatchTensor& tensor : batch) count += tensor.count;
-  const std::size_t bytes = count * element_bytes(scaling.reduction.dtype);
-  ALLRING_ASSIGN_OR_RETURN(const std::span<std::byte> buffer, scratch.get(bytes));
-  std::size_t offset = 0;
   for (const BatchTensor& tensor : batch) {
-    pack(buffer.data() + offset, tensor, scaling.prescale);
-    offset += tensor.bytes();
+    inputs.push_back({tensor.submission.view.input, tensor.count});
+    outputs.push_back({tensor.output, tensor.count});
+    count += tensor.count;
   }
+  ALLRING_ASSIGN_OR_RETURN(const std::span<std::byte> buffer,
+                           scratch.get(count * element_bytes(dtype)));
+  pack(buffer.data(), inputs, dtype, scaling.prescale);
   ALLRING_RETURN_IF_ERROR(
       communicator.allreduce(buffer.data(), buffer.data(), count, scaling.reduction, kNoDeadline));
-  offset = 0;
-  for (const BatchTensor& tensor : batch) {
-    copy(tensor.output, buffer.data() + offset, tensor.bytes());
-    offset += tensor.bytes();
-  }
+  unpack(outputs, buffer.data(), dtype, 1.0);
   return {};
 }
 

@@ -111,6 +111,8 @@ TEST_CASE("a rank that leaves in order ends the others' collectives with that re
   }
 }
 
+TEST_CASE("the library may be used while the program exits") { check_all_well(run(2, "exit")); }
+
 TEST_CASE("init and shutdown fifty times leave nothing behind") {
   const auto outcomes = run(2, "again");
   check_all_well(outcomes);

@@ -125,6 +125,19 @@ void again_and_again(int rounds) {
 
 int processor_milliseconds() { return static_cast<int>(1000.0 * std::clock() / CLOCKS_PER_SEC); }
 
+// Leaves the job when everything else of the program is gone; an error must not be a crash.
+struct LastOne {
+  ~LastOne() {
+    if (!armed) return;
+    allring_handle handle = 0;
+    allring_barrier_async(0, &handle);
+    allring_shutdown();
+    allring_shutdown();
+    std::printf("%s%s\n", *allring_last_error() != '\0' ? "" : "no error", "done");
+  }
+  bool armed = false;
+} last_one;
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -135,6 +148,15 @@ int main(int argc, char** argv) {
     return 0;
   }
   check(allring_init(), "init");
+  if (mode == "exit") {
+    train(3);
+    std::atexit([] {
+      std::vector<float> data(10);
+      check(allreduce("late", data), "a collective at exit");
+    });
+    last_one.armed = true;
+    return 0;
+  }
   if (mode == "train") {
     train(100);
   } else if (mode == "killed") {
