@@ -189,7 +189,7 @@ TEST_CASE("wrong arguments are refused by name") {
   refused(allring_allgather_async("t", input, 0, nullptr, 7, 0, &handle), "scalar");
   refused(allring_reduce_scatter_async("t", input, 1, kFour, 7, ALLRING_MAX, 1, 1, 0, &handle),
           "max");
-  const std::int64_t splits[] = {5};
+  const std::int64_t splits[] = {5, 0};
   refused(allring_alltoall_async("t", input, 1, kFour, 7, 1, splits, 0, &handle), "[5]");
   refused(allring_alltoall_async("t", input, 1, kFour, 7, 2, splits, 0, &handle), "2 splits");
   refused(allring_alltoall_async("t", input, 1, kFour, 7, 1, nullptr, 0, &handle), "splits");
