@@ -15,8 +15,9 @@ class RealClock final : public Clock {
 }  // namespace
 
 Clock& Clock::real() {
-  static RealClock clock;
-  return clock;
+  // Never destroyed: threads of ours may run while the process exits.
+  static RealClock* const clock = new RealClock;
+  return *clock;
 }
 
 Deadline deadline_after(nanoseconds duration) {

@@ -35,8 +35,8 @@ Status::Status(StatusCode code, std::string message)
 }
 
 const std::string& Status::message() const {
-  static const std::string empty;
-  return rep_ ? rep_->message : empty;
+  static const std::string* const empty = new std::string;  // outlives every thread
+  return rep_ ? rep_->message : *empty;
 }
 
 std::optional<int> Status::lost_rank() const {
