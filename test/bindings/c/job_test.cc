@@ -111,7 +111,9 @@ TEST_CASE("a rank that leaves in order ends the others' collectives with that re
   }
 }
 
+#ifndef __SANITIZE_ADDRESS__  // its leak check comes first, and takes what is in use for leaked
 TEST_CASE("the library may be used while the program exits") { check_all_well(run(2, "exit")); }
+#endif
 
 TEST_CASE("init and shutdown fifty times leave nothing behind") {
   const auto outcomes = run(2, "again");
