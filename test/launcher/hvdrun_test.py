@@ -229,9 +229,7 @@ class WhatRanksGetTest(Job):
             "echo $OMP_NUM_THREADS",
             env={**self.environment, "OMP_NUM_THREADS": "5"},
         )
-        self.assertEqual(
-            sorted(result.stdout.splitlines()), [b"[0]<stdout>:5", b"[1]<stdout>:5"]
-        )
+        self.assertEqual(sorted(result.stdout.splitlines()), [b"[0]<stdout>:5", b"[1]<stdout>:5"])
 
     def test_the_secret_is_in_no_listing(self):
         # Ranks read it once; while they run, nothing that `ps` can show holds it.
