@@ -1,11 +1,11 @@
 #include "benchmarks/bench/arguments.h"
 
 #include <CLI/CLI.hpp>
-#include <cctype>
-#include <limits>
+#include <iostream>
 #include <map>
 
-#include "bindings/c/allring.h"
+#include "benchmarks/bench/command_line.h"
+#include "benchmarks/bench/subcommand.h"
 
 namespace allring::bench {
 
@@ -34,36 +34,14 @@ const std::map<std::string, ReduceOp> kOps = {
     {"max", ReduceOp::kMax}, {"product", ReduceOp::kProduct},
 };
 
-/// A CLI11 check that turns "64K" into bytes.
-CLI::Validator bytes_validator() {
-  return CLI::Validator(
-      [](std::string& text) {
-        std::size_t bytes = 0;
-        if (!parse_bytes(text, &bytes)) return "\"" + text + "\" is not a size like 8, 64K or 1M";
-        text = std::to_string(bytes);
-        return std::string();
-      },
-      "BYTES[K|M|G]");
+std::string list_of_subcommands() {
+  std::string text = subcommands().empty() ? "" : "Other measurements (hvdbench NAME --help):\n";
+  for (const Subcommand& row : subcommands())
+    text += "  " + std::string(row.name) + ": " + std::string(row.summary) + "\n";
+  return text;
 }
 
 }  // namespace
-
-bool parse_bytes(const std::string& text, std::size_t* bytes) {
-  std::size_t digits = 0;
-  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits]))) ++digits;
-  if (digits == 0 || digits > 12 || text.size() > digits + 1) return false;
-  int shift = 0;
-  if (text.size() == digits + 1) {
-    const auto unit = std::string("KMG").find(
-        static_cast<char>(std::toupper(static_cast<unsigned char>(text[digits]))));
-    if (unit == std::string::npos) return false;
-    shift = 10 * static_cast<int>(unit + 1);
-  }
-  const std::size_t value = std::stoull(text.substr(0, digits));
-  if (value > std::numeric_limits<std::size_t>::max() >> (shift + 1)) return false;
-  *bytes = value << shift;
-  return true;
-}
 
 std::vector<std::size_t> Arguments::sizes() const {
   if (collective == CollectiveKind::kBarrier) return {0};
@@ -78,7 +56,7 @@ std::vector<std::size_t> Arguments::sizes() const {
 bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code) {
   CLI::App app("Measures Allring's collectives: hvdrun -np 2 hvdbench allreduce -b 8 -e 64M -f 4");
   app.name("hvdbench");
-  app.set_version_flag("--version", std::string("hvdbench ") + allring_version());
+  app.footer(list_of_subcommands());
   app.option_defaults()->always_capture_default();
   app.add_option("collective", arguments->collective, "What to measure")
       ->transform(CLI::Transformer(kCollectives, CLI::ignore_case)
@@ -110,16 +88,8 @@ bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code
                  "Forces a row of the catalog, \"ring\" or \"allreduce=ring,allgather=ring\"");
   app.add_option("--json", arguments->json_file, "Writes the results to a file (rank 0)");
   app.add_option("--csv", arguments->csv_file, "Likewise as comma-separated values");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const bool told = error.get_exit_code() == 0;
-    if (told) {
-      *exit_code = app.exit(error);
-    } else {
-      std::cerr << "hvdbench: " << error.what() << " (hvdbench --help lists the options)\n";
-      *exit_code = 2;
-    }
+  if (const auto status = parse_command_line(app, argc, argv)) {
+    *exit_code = *status;
     return false;
   }
   if (arguments->begin_bytes == 0 || arguments->end_bytes < arguments->begin_bytes) {

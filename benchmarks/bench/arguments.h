@@ -9,7 +9,7 @@
 
 namespace allring::bench {
 
-/// The command line of hvdbench; flags and their letters are those of nccl-tests.
+/// The command line of the collectives; flags and their letters are those of nccl-tests.
 struct Arguments {
   CollectiveKind collective = CollectiveKind::kAllreduce;
   std::size_t begin_bytes = 8;
@@ -33,8 +33,5 @@ struct Arguments {
 /// Parses or, for --help, --version and mistakes, prints and gives the exit code through
 /// `*exit_code` (0 or 2); false then.
 bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code);
-
-/// "8", "64K", "1M", "2G" (powers of 1024). False for anything else.
-bool parse_bytes(const std::string& text, std::size_t* bytes);
 
 }  // namespace allring::bench

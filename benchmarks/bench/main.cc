@@ -1,74 +1,11 @@
-// hvdbench: the benchmark of the collectives. Wiring only.
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
-#include "benchmarks/bench/arguments.h"
-#include "benchmarks/bench/contestant.h"
-#include "benchmarks/bench/report.h"
-#include "benchmarks/bench/runner.h"
-
-namespace allring::bench {
-namespace {
-
-Status run_sizes(Contestant& contestant, const Arguments& arguments,
-                 std::vector<Measurement>* results) {
-  const bool prints = contestant.rank() == 0;
-  const Table table(arguments, contestant.size(), contestant.hosts());
-  if (prints) table.print_head();
-  for (std::size_t bytes : arguments.sizes()) {
-    ALLRING_ASSIGN_OR_RETURN(Measurement out, measure(contestant, arguments, bytes, false));
-    results->push_back(out);
-    const Measurement* in = nullptr;
-    if (has_in_place(arguments.collective)) {
-      ALLRING_ASSIGN_OR_RETURN(Measurement in_place, measure(contestant, arguments, bytes, true));
-      results->push_back(in_place);
-      in = &results->back();
-    }
-    if (prints) table.print_row(out, in);
-  }
-  return {};
-}
-
-Status write_files(const Contestant& contestant, const Arguments& arguments,
-                   const std::vector<Measurement>& results) {
-  if (contestant.rank() != 0) return {};
-  if (!arguments.json_file.empty())
-    ALLRING_RETURN_IF_ERROR(
-        write_json(arguments.json_file, contestant.size(), contestant.hosts(), results));
-  if (!arguments.csv_file.empty())
-    ALLRING_RETURN_IF_ERROR(write_csv(arguments.csv_file, contestant.size(), results));
-  return {};
-}
-
-int fail(const Status& status) {
-  std::fprintf(stderr, "hvdbench: %s\n", status.to_string().c_str());
-  return status.code() == StatusCode::kInvalidArgument ? 2 : 1;
-}
+// hvdbench: the benchmark. Finds who does what the first argument says.
+#include "benchmarks/bench/collectives_command.h"
+#include "benchmarks/bench/subcommand.h"
 
 int main(int argc, char** argv) {
-  Arguments arguments;
-  int exit_code = 0;
-  if (!parse_arguments(argc, argv, &arguments, &exit_code)) return exit_code;
-  if (!arguments.algorithm.empty())
-    setenv("ALLRING_ALGORITHM", arguments.algorithm.c_str(), 1);  // one knob, one way in
-
-  auto contestant = arguments.layer == "core" ? make_core_contestant() : make_runtime_contestant();
-  if (!contestant.ok()) return fail(contestant.status());
-  if (arguments.root >= (*contestant)->size())
-    return fail(Status::invalid_argument("-r " + std::to_string(arguments.root) + ": the job has " +
-                                         std::to_string((*contestant)->size()) + " ranks"));
-  std::vector<Measurement> results;
-  Status status = run_sizes(**contestant, arguments, &results);
-  if (status.ok()) status = write_files(**contestant, arguments, results);
-  if (!status.ok()) return fail(status);
-  for (const Measurement& m : results) {
-    if (m.wrong > 0) return fail(Status::internal("wrong results, see the table"));
-  }
-  return 0;
+  using namespace allring::bench;
+  const Subcommand* named = argc > 1 ? find_subcommand(argv[1]) : nullptr;
+  if (named == nullptr) return run_collectives(argc, argv);
+  argv[1] = argv[0];
+  return named->run(argc - 1, argv + 1);
 }
-
-}  // namespace
-}  // namespace allring::bench
-
-int main(int argc, char** argv) { return allring::bench::main(argc, argv); }

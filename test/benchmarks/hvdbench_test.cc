@@ -3,8 +3,10 @@
 #include <vector>
 
 #include "benchmarks/bench/arguments.h"
+#include "benchmarks/bench/command_line.h"
 #include "benchmarks/bench/pattern.h"
 #include "benchmarks/bench/runner.h"
+#include "benchmarks/bench/subcommand.h"
 
 namespace allring::bench {
 
@@ -32,6 +34,15 @@ TEST_CASE("sizes grow by the factor up to the last that fits") {
   CHECK(arguments.sizes() == std::vector<std::size_t>{8});
   arguments.collective = CollectiveKind::kBarrier;
   CHECK(arguments.sizes() == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("every subcommand is found by its name and nothing else is") {
+  for (const Subcommand& row : subcommands()) {
+    CHECK(find_subcommand(row.name) == &row);
+    CHECK(row.run != nullptr);
+  }
+  CHECK(find_subcommand("allreduce") == nullptr);
+  CHECK(find_subcommand("") == nullptr);
 }
 
 TEST_CASE("a right result has no wrong element, and a changed one has one") {
