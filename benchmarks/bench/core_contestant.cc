@@ -21,6 +21,7 @@ class CoreContestant final : public Contestant {
     ALLRING_ASSIGN_OR_RETURN(Options options, Options::from_environment());
     ALLRING_RETURN_IF_ERROR(set_simd(options.simd));
     ALLRING_ASSIGN_OR_RETURN(ForcedAlgorithms forced, ForcedAlgorithms::parse(options.algorithm));
+    forced.set_deterministic(options.deterministic);
     ALLRING_ASSIGN_OR_RETURN(JobDescription job, describe_job(lookup_environment));
     ALLRING_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::join(options, job));
     std::vector<Rank> everyone(static_cast<std::size_t>(session->job().size));

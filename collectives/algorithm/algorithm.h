@@ -62,6 +62,10 @@ struct Algorithm {
   Status (*run)(const CollectiveArgs& args, Group& group, Deadline deadline);
   /// Estimated microseconds, for choosing among rows; looks at the same as supports().
   double (*cost_us)(const CollectiveArgs& args, Group& group);
+  /// Whether every element of the result is input[0] op input[1] op ..., in the order of ranks,
+  /// finished once: then its bits depend on the inputs alone, not on size, split, topology or
+  /// timing. Matters for what rounding_depends_on_order() says, and to rows that add.
+  bool in_rank_order = false;
 };
 
 }  // namespace allring

@@ -1,6 +1,7 @@
 #include "collectives/algorithm/catalog.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "collectives/algorithm/binomial.h"
 #include "collectives/algorithm/dissemination.h"
@@ -12,6 +13,7 @@
 #include "collectives/algorithm/pairwise.h"
 #include "collectives/algorithm/push.h"
 #include "collectives/algorithm/ring.h"
+#include "collectives/algorithm/rounding.h"
 #include "collectives/algorithm/self.h"
 #include "collectives/algorithm/slots_allgather.h"
 #include "collectives/algorithm/slots_alltoall.h"
@@ -60,6 +62,33 @@ Status unknown(std::string_view word, std::string_view text) {
   return Status::invalid_argument(
       "ALGORITHM=\"" + std::string(text) + "\": there is no \"" + std::string(word) +
       "\"; expected a name, or kind=name separated by commas, of " + everything());
+}
+
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllreduce || kind == CollectiveKind::kReduceScatter;
+}
+
+/// Whether the option DETERMINISTIC leaves the row to be chosen.
+bool allowed(const Algorithm& row, const CollectiveArgs& args, const ForcedAlgorithms& forced) {
+  return !forced.deterministic() || row.in_rank_order || !reduces(args.kind) ||
+         !rounding_depends_on_order(args.reduction);
+}
+
+void warn_of_other_row(const CollectiveArgs& args, Group& group, std::string_view forced,
+                       bool supported) {
+  std::ostringstream reason;
+  if (supported) {
+    reason << "does not add " << data_type_name(args.reduction.dtype)
+           << " in the order of ranks, as DETERMINISTIC asks";
+  } else {
+    reason << "cannot run " << data_type_name(args.reduction.dtype) << " "
+           << reduce_op_name(args.reduction.op) << " of " << args.count << " elements over "
+           << group.size() << " ranks on " << group.topology().hosts() << " hosts, "
+           << (group.host_memory() != nullptr ? "with" : "without") << " shared memory";
+  }
+  ALLRING_LOG(kWarning, "ALGORITHM forces " << collective_kind_name(args.kind) << "=" << forced
+                                            << ", which " << reason.str()
+                                            << "; the best other row runs instead, now and later");
 }
 
 }  // namespace
@@ -134,23 +163,14 @@ const Algorithm& choose(const CollectiveArgs& args, Group& group, const ForcedAl
   const std::string_view name = group.size() == 1 ? "" : forced.name(args.kind);
   if (!name.empty()) {
     const Algorithm& row = *find(args.kind, name);
-    if (row.supports(args, group)) return row;
-    if (forced.warn_once()) {
-      ALLRING_LOG(kWarning,
-                  "ALGORITHM forces "
-                      << collective_kind_name(args.kind) << "=" << name << ", which cannot run "
-                      << data_type_name(args.reduction.dtype) << " "
-                      << reduce_op_name(args.reduction.op) << " of " << args.count
-                      << " elements over " << group.size() << " ranks on "
-                      << group.topology().hosts() << " hosts, "
-                      << (group.host_memory() != nullptr ? "with" : "without")
-                      << " shared memory; the best other row runs instead, now and later");
-    }
+    const bool supported = row.supports(args, group);
+    if (supported && allowed(row, args, forced)) return row;
+    if (forced.warn_once()) warn_of_other_row(args, group, name, supported);
   }
   const Algorithm* best = nullptr;
   double best_cost = 0;
   for (const Algorithm& row : algorithms(args.kind)) {
-    if (!row.supports(args, group)) continue;
+    if (!row.supports(args, group) || !allowed(row, args, forced)) continue;
     const double cost = row.cost_us(args, group);
     if (best == nullptr || cost < best_cost) {
       best = &row;

@@ -54,7 +54,7 @@ double cost_us(const CollectiveArgs&, Group& group) {
 
 }  // namespace
 
-constinit const Algorithm kLineAllreduce{"line", CollectiveKind::kAllreduce, supports, run,
-                                         cost_us};
+constinit const Algorithm kLineAllreduce{"line",  CollectiveKind::kAllreduce, supports, run,
+                                         cost_us, /*in_rank_order=*/true};
 
 }  // namespace allring

@@ -40,6 +40,6 @@ double cost_us(const CollectiveArgs& args, Group& group) {
 }  // namespace
 
 constinit const Algorithm kOneshotAllreduce{"oneshot", CollectiveKind::kAllreduce, supports, run,
-                                            cost_us};
+                                            cost_us,   /*in_rank_order=*/true};
 
 }  // namespace allring

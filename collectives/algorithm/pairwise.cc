@@ -112,10 +112,12 @@ double alltoall_cost_us(const CollectiveArgs&, Group& group) {
 
 }  // namespace
 
-constinit const Algorithm kPairwiseAllreduce{"pairwise", CollectiveKind::kAllreduce, supports,
-                                             allreduce, allreduce_cost_us};
-constinit const Algorithm kPairwiseReduceScatter{"pairwise", CollectiveKind::kReduceScatter,
-                                                 supports, reduce_scatter, reduce_scatter_cost_us};
+constinit const Algorithm kPairwiseAllreduce{"pairwise",        CollectiveKind::kAllreduce,
+                                             supports,          allreduce,
+                                             allreduce_cost_us, /*in_rank_order=*/true};
+constinit const Algorithm kPairwiseReduceScatter{
+    "pairwise",     CollectiveKind::kReduceScatter, supports,
+    reduce_scatter, reduce_scatter_cost_us,         /*in_rank_order=*/true};
 constinit const Algorithm kPairwiseAlltoall{"pairwise", CollectiveKind::kAlltoall, supports,
                                             alltoall, alltoall_cost_us};
 

@@ -113,7 +113,7 @@ double cost_us(const CollectiveArgs& args, Group& group) {
 
 }  // namespace
 
-constinit const Algorithm kPushAllreduce{"push", CollectiveKind::kAllreduce, supports, run,
-                                         cost_us};
+constinit const Algorithm kPushAllreduce{"push",  CollectiveKind::kAllreduce, supports, run,
+                                         cost_us, /*in_rank_order=*/true};
 
 }  // namespace allring

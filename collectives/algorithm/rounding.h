@@ -13,4 +13,11 @@ inline bool allows_partial_results(const Reduction& reduction) {
          reduction.op == ReduceOp::kMax;
 }
 
+/// Whether another order or grouping of the ranks may give other bits: for sums and products of
+/// floats by rounding, for their minimum and maximum by the sign of zero. Integers and bools give
+/// the same in any.
+inline bool rounding_depends_on_order(const Reduction& reduction) {
+  return is_floating(reduction.dtype);
+}
+
 }  // namespace allring

@@ -29,10 +29,10 @@ Status nothing(const CollectiveArgs&, Group&, Deadline) { return {}; }
 
 }  // namespace
 
-constinit const Algorithm kSelfAllreduce{"self", CollectiveKind::kAllreduce, supports, finish,
-                                         cost_us};
-constinit const Algorithm kSelfReduceScatter{"self", CollectiveKind::kReduceScatter, supports,
-                                             finish, cost_us};
+constinit const Algorithm kSelfAllreduce{"self",  CollectiveKind::kAllreduce, supports, finish,
+                                         cost_us, /*in_rank_order=*/true};
+constinit const Algorithm kSelfReduceScatter{
+    "self", CollectiveKind::kReduceScatter, supports, finish, cost_us, /*in_rank_order=*/true};
 constinit const Algorithm kSelfAllgather{"self", CollectiveKind::kAllgather, supports, copy,
                                          cost_us};
 constinit const Algorithm kSelfBroadcast{"self", CollectiveKind::kBroadcast, supports, nothing,

@@ -72,7 +72,7 @@ double cost_us(const CollectiveArgs& args, Group& group) {
 
 }  // namespace
 
-constinit const Algorithm kSlotsReduceScatter{"slots", CollectiveKind::kReduceScatter, supports,
-                                              run, cost_us};
+constinit const Algorithm kSlotsReduceScatter{
+    "slots", CollectiveKind::kReduceScatter, supports, run, cost_us, /*in_rank_order=*/true};
 
 }  // namespace allring

@@ -24,6 +24,8 @@ const OptionRow kTable[] = {
      "threads that move data at once, each with its own channel and shared memory"},
     {"ALGORITHM", "", &Options::algorithm, 0, 0, "",
      "forces algorithms by name: \"ring\" or \"allreduce=ring,allgather=ring\""},
+    {"DETERMINISTIC", "", &Options::deterministic, 0, 0, "",
+     "1 adds floats in the order of ranks: the same bits whatever the fusion, algorithm or timing"},
     {"SHARED_MEMORY", "", &Options::shared_memory, 0, 0, "",
      "0 makes ranks of one host talk over sockets"},
     {"SHARED_MEMORY_SLOT_BYTES", "", &Options::shared_memory_slot_bytes, 4096, 64 << 20, "",

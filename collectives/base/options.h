@@ -19,6 +19,7 @@ struct Options {
   std::int64_t cache_capacity = 65536;
   std::int64_t lanes = 1;
   std::string algorithm;
+  bool deterministic = false;
   bool shared_memory = true;
   std::int64_t shared_memory_slot_bytes = 256 << 10;
   std::string wait = "auto";

@@ -65,6 +65,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::start(const Options& options, Se
                     settings.descriptions.size() == settings.members.size(),
                 "a process set has a control channel, lanes, and a description of each member");
   ALLRING_ASSIGN_OR_RETURN(ForcedAlgorithms forced, ForcedAlgorithms::parse(options.algorithm));
+  forced.set_deterministic(options.deterministic);
   Clock& clock = *settings.clock;
   std::vector<std::unique_ptr<LaneNetwork>> lanes = std::move(links.lanes);
   const bool shared_memory = lanes.front()->group().host_memory() != nullptr;

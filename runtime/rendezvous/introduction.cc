@@ -14,9 +14,14 @@ namespace allring {
 namespace {
 
 // Options that rule how data is cut, who waits for whom, and how often ranks are heard of.
-constexpr std::string_view kSettings[] = {
-    "FUSION_THRESHOLD", "FUSION_TENSOR_BYTES",      "CACHE_CAPACITY",           "LANES",
-    "ALGORITHM",        "SHARED_MEMORY_SLOT_BYTES", "HEARTBEAT_TIMEOUT_SECONDS"};
+constexpr std::string_view kSettings[] = {"FUSION_THRESHOLD",
+                                          "FUSION_TENSOR_BYTES",
+                                          "CACHE_CAPACITY",
+                                          "LANES",
+                                          "ALGORITHM",
+                                          "DETERMINISTIC",
+                                          "SHARED_MEMORY_SLOT_BYTES",
+                                          "HEARTBEAT_TIMEOUT_SECONDS"};
 constexpr std::size_t kRanksNamed = 16;
 // Ranks that started before rank 0 give it this much longer to say who is missing.
 constexpr seconds kGrace(5);

@@ -18,6 +18,7 @@ import uuid
 import pytest
 
 CLUSTER = pathlib.Path(__file__).resolve().parent.parent / "lab" / "cluster"
+WORKERS = CLUSTER.parent.parent / "python" / "workers"
 TIMEOUT_S = 120
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the lab makes namespaces: needs root")
@@ -159,6 +160,29 @@ def test_ranks_on_two_hosts(lab):
         f"[{r}]<stdout>:{r} h{h} h{h} {r % 2} {h} {h} 2 0 10.79.0.1 {os.getcwd()}"
         for r, h in enumerate([0, 0, 1, 1])
     ]
+
+
+def test_a_deterministic_job_gives_the_same_bits_on_any_hosts(lab):
+    def bits(hosts, **variables):
+        result = lab.run(
+            *("-np", 4, "-H", hosts, sys.executable, WORKERS / "deterministic_worker.py"),
+            **{"ALLRING_DETERMINISTIC": "1", **variables},
+        )
+        assert (result.returncode, result.stderr) == (0, "")
+        lines = {line.partition(":")[2] for line in result.stdout.splitlines()}
+        assert len(lines) == 1, "ranks differ"
+        return lines.pop()
+
+    expected = bits("h0:4")
+    assert bits("h0:2,h1:2") == expected
+    assert bits("h0:2,h1:1,h2:1", ALLRING_FUSION_THRESHOLD="0") == expected
+    # Or this test could not fail: the hierarchy adds in another order.
+    other = {
+        "ALLRING_DETERMINISTIC": "0",
+        "ALLRING_ALGORITHM": "hierarchical",
+        "ALLRING_LOG_LEVEL": "error",  # which cannot sum 16-bit floats, and says so
+    }
+    assert bits("h0:2,h1:2", **other) != expected
 
 
 def test_environment_and_arguments_are_equal_byte_for_byte(lab):

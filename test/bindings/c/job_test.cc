@@ -76,6 +76,24 @@ TEST_CASE("ranks sum over shared memory and over sockets") {
   check_all_well(run(2, "train", {{"ALLRING_LANES", "3"}}));
 }
 
+TEST_CASE("a deterministic job gives the same bits however it is run") {
+  for (const int size : {2, 3, 5}) {
+    const auto bits = [&](Environment more) {
+      more.emplace_back("ALLRING_DETERMINISTIC", "1");
+      const auto outcomes = run(size, "bits", more);
+      check_all_well(outcomes);
+      for (const Program::Outcome& outcome : outcomes) CHECK(outcome.output == outcomes[0].output);
+      return outcomes[0].output;
+    };
+    const std::string expected = bits({});
+    CHECK(bits({}) == expected);
+    CHECK(bits({{"ALLRING_SHARED_MEMORY", "0"}}) == expected);
+    CHECK(bits({{"ALLRING_FUSION_THRESHOLD", "0"}, {"ALLRING_LANES", "3"}}) == expected);
+    CHECK(bits({{"ALLRING_ALGORITHM", "pairwise"}, {"ALLRING_SIMD", "scalar"}}) == expected);
+    CHECK(bits({{"ALLRING_SHARED_MEMORY_SLOT_BYTES", "8192"}}) == expected);
+  }
+}
+
 TEST_CASE("fusion's limits are the root's, whatever the others have") {
   check_all_well(run(1, "train", {{"ALLRING_FUSION_THRESHOLD", "0"}}));
   check_all_well(run(2, "train", {{"ALLRING_FUSION_THRESHOLD", "0"}}));

@@ -1,4 +1,5 @@
 // One rank of a job, through the C interface: rank MODE. Prints what happened, for job_test.cc.
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -72,6 +73,39 @@ void train(int steps) {
         if (value != expected) fail("a wrong sum");
     }
   }
+}
+
+// Prints a fingerprint of averages of floats that each order of adding rounds otherwise, of many
+// sizes and all in flight together.
+void print_bits() {
+  std::vector<std::vector<float>> tensors;
+  std::vector<allring_handle> handles;
+  std::uint32_t state = 12345u + 977u * static_cast<std::uint32_t>(allring_rank());
+  for (int count : {1, 3, 14, 15, 500, 501, 20000, 300001}) {
+    std::vector<float>& tensor = tensors.emplace_back(count);
+    for (float& value : tensor) {
+      state = state * 1664525u + 1013904223u;
+      value = std::ldexp(static_cast<float>(static_cast<int>(state >> 8) - (1 << 23)),
+                         static_cast<int>(state % 24));
+    }
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto count = static_cast<std::int64_t>(tensors[i].size());
+    check(allring_allreduce_async(("bits." + std::to_string(i)).c_str(), tensors[i].data(),
+                                  tensors[i].data(), 1, &count, ALLRING_FLOAT32, ALLRING_AVERAGE, 1,
+                                  1, ALLRING_GLOBAL_PROCESS_SET, &handles.emplace_back()),
+          "submit");
+  }
+  for (const allring_handle handle : handles) check(finish(handle), "wait");
+  std::uint64_t hash = 14695981039346656037u;
+  for (const std::vector<float>& tensor : tensors) {
+    for (const float value : tensor) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      hash = (hash ^ bits) * 1099511628211u;
+    }
+  }
+  std::printf("bits %016llx\n", static_cast<unsigned long long>(hash));
 }
 
 std::ptrdiff_t entries(const char* folder) {
@@ -164,6 +198,8 @@ int main(int argc, char** argv) {
   }
   if (mode == "train") {
     train(100);
+  } else if (mode == "bits") {
+    print_bits();
   } else if (mode == "killed") {
     until_it_fails(2, SIGKILL);
   } else if (mode == "root killed") {

@@ -179,18 +179,19 @@ TEST_CASE("ranks without a rank 0 say so") {
 }
 
 TEST_CASE("settings that must be equal are compared") {
+  const auto [name, value, others] = GENERATE(table<std::string, std::string, std::string>(
+      {{"ALLRING_LANES", "2", "1"}, {"ALLRING_DETERMINISTIC", "0", "1"}}));
   std::vector<Program> ranks;
   const std::string run = unique();
   for (int rank = 0; rank < 3; ++rank)
-    ranks.push_back(
-        start(with(torchrun(rank, 3, run), {{"ALLRING_LANES", rank == 1 ? "2" : "1"}})));
+    ranks.push_back(start(with(torchrun(rank, 3, run), {{name, rank == 1 ? value : others}})));
   for (Program& rank : ranks) {
     const Program::Outcome outcome = rank.finish();
     INFO(outcome.output);
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.output.find("mismatch: rank 1") != std::string::npos);
-    CHECK(outcome.output.find("has ALLRING_LANES=2, rank 0 has ALLRING_LANES=1") !=
-          std::string::npos);
+    CHECK(outcome.output.find("has " + name + "=" + value + ", rank 0 has " + name + "=" +
+                              others) != std::string::npos);
   }
 }
 
