@@ -77,6 +77,12 @@ _openmpi_repository = repository_rule(
 def system_repositories():
     """Defines every @system_* repository."""
     _system_library(
+        name = "system_benchmark",
+        build_file = "//third_party:benchmark.BUILD",
+        packages = "libbenchmark-dev",
+        paths = {"include/benchmark": ["/usr/include/benchmark"]},
+    )
+    _system_library(
         name = "system_catch2",
         build_file = "//third_party:catch2.BUILD",
         packages = "catch2",
