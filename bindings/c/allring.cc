@@ -306,6 +306,20 @@ int allring_release(allring_handle handle) {
   return guarded([&] { return Process::instance().handles().release(handle); });
 }
 
+int allring_arena_allocate(size_t bytes, void** data) {
+  return guarded([&]() -> Status {
+    if (data == nullptr) return Status::invalid_argument("data must not be NULL");
+    ALLRING_ASSIGN_OR_RETURN(const std::shared_ptr<Runtime> runtime, Process::instance().runtime());
+    ALLRING_ASSIGN_OR_RETURN(
+        *data, Process::instance().arena_blocks().allocate(runtime->arena(), bytes));
+    return {};
+  });
+}
+
+int allring_arena_free(void* data) {
+  return guarded([&] { return Process::instance().arena_blocks().free(data); });
+}
+
 int64_t allring_describe(char* buffer, size_t bytes) {
   int64_t needed = -1;
   guarded([&]() -> Status {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "bindings/c/arena_blocks.h"
 #include "bindings/c/operation.h"
 #include "collectives/base/status.h"
 #include "runtime/core/runtime.h"
@@ -31,6 +32,7 @@ class Process {
   std::shared_ptr<Runtime> runtime_or_null() const;
 
   HandleTable& handles() { return handles_; }
+  ArenaBlocks& arena_blocks() { return arena_blocks_; }
 
  private:
   Process() = default;
@@ -40,6 +42,7 @@ class Process {
   mutable std::mutex mutex_;
   std::shared_ptr<Runtime> runtime_;
   HandleTable handles_;
+  ArenaBlocks arena_blocks_;
 };
 
 }  // namespace allring

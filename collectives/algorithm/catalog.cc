@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "collectives/algorithm/binomial.h"
+#include "collectives/algorithm/direct.h"
 #include "collectives/algorithm/dissemination.h"
 #include "collectives/algorithm/flags.h"
 #include "collectives/algorithm/halving_doubling.h"
@@ -95,7 +96,7 @@ void warn_of_other_row(const CollectiveArgs& args, Group& group, std::string_vie
 
 std::span<const Algorithm> algorithms(CollectiveKind kind) {
   static const Algorithm allreduce[] = {
-      kSelfAllreduce, kLineAllreduce,         kOneshotAllreduce,         kPushAllreduce,
+      kSelfAllreduce, kLineAllreduce,         kOneshotAllreduce,         kDirectAllreduce, kPushAllreduce,
       kRingAllreduce, kHierarchicalAllreduce, kHalvingDoublingAllreduce, kPairwiseAllreduce,
   };
   static const Algorithm reduce_scatter[] = {

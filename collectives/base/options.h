@@ -22,6 +22,7 @@ struct Options {
   bool deterministic = false;
   bool shared_memory = true;
   std::int64_t shared_memory_slot_bytes = 256 << 10;
+  std::int64_t arena_bytes = std::int64_t{64} << 30;
   std::string wait = "auto";
   std::string simd = "auto";
   std::string network_interfaces;

@@ -2,15 +2,26 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collectives/schedule/topology.h"
+#include "collectives/transport/arena.h"
 #include "collectives/transport/host_memory.h"
 #include "collectives/transport/transport.h"
 
 namespace allring {
+
+/// The arena of the host as the ranks of a group see it.
+struct GroupArena {
+  std::shared_ptr<Arena> arena;  ///< null: there is none
+  std::vector<Rank> places;      ///< by rank of the group: its rank in the arena
+
+  std::byte* at(Rank rank, std::uint64_t offset) const { return arena->at(places[rank], offset); }
+};
 
 /// The ranks that take part in a collective, and what they can move bytes with: what an algorithm
 /// gets. All members of a group run the same collectives in the same order, on one thread each.
@@ -28,6 +39,9 @@ class Group {
   /// Null unless all ranks of this group share memory.
   HostMemory* host_memory() { return host_memory_; }
   const Topology& topology() const { return topology_; }
+  /// There where all ranks of this group share an arena.
+  const GroupArena& arena() const { return arena_; }
+  void set_arena(GroupArena arena) { arena_ = std::move(arena); }
 
   /// Gives the groups of a hierarchy: `local`, the ranks on this host (with their shared memory, if
   /// they have it), and `cross`, the ranks with the same local_rank on all hosts. Both use this
@@ -58,6 +72,7 @@ class Group {
   Topology topology_;
   Transport* transport_;
   HostMemory* host_memory_;
+  GroupArena arena_;
   std::unique_ptr<Group> local_;
   std::unique_ptr<Group> cross_;
   std::unique_ptr<Transport> owned_transport_;  // a subgroup's view of its parent's transport

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,31 +62,70 @@ Result<std::span<std::byte>> map_apart(int fd, std::size_t bytes) {
   return std::span<std::byte>(place, bytes);
 }
 
+/// Gives pages of a file memory. @return 0 or errno.
+int allocate_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
+  int error = 0;
+  do {
+    error = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  } while (error == EINTR);
+  return error;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Segment>> Segment::create(std::size_t bytes) {
-  ALLRING_CHECK(bytes > 0, "a segment is not empty");
   const MemoryLimit limit = memory_limit();
   if (bytes > limit.free_bytes) {
     return Status::out_of_memory(wanted(bytes) + limit.name + " leaves " +
                                  std::to_string(limit.free_bytes));
   }
+  return make(bytes, [](int fd, std::size_t size) {
+    return allocate_file(fd, 0, size);
+  });
+}
+
+Result<std::shared_ptr<Segment>> Segment::create_sparse(std::size_t bytes) {
+  rlimit file_size{};
+  if (getrlimit(RLIMIT_FSIZE, &file_size) == 0 && bytes > file_size.rlim_cur) {
+    return Status::out_of_memory(wanted(bytes) + "the limit on the size of files (ulimit -f) is " +
+                                 std::to_string(file_size.rlim_cur));
+  }
+  Result<std::shared_ptr<Segment>> segment = make(bytes, [](int fd, std::size_t size) {
+    return ftruncate(fd, static_cast<off_t>(size)) == 0 ? 0 : errno;
+  });
+  // A core dump would be as large as the address space.
+  if (segment.ok()) madvise((*segment)->bytes_.data(), (*segment)->bytes_.size(), MADV_DONTDUMP);
+  return segment;
+}
+
+Result<std::shared_ptr<Segment>> Segment::make(std::size_t bytes,
+                                               int (*set_size)(int fd, std::size_t size)) {
+  ALLRING_CHECK(bytes > 0, "a segment is not empty");
   bytes = round_up(bytes, kPageBytes);
   Fd fd(memfd_create("allring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd)
     return Status::from_errno(wanted(bytes) + "memfd_create", errno, StatusCode::kUnsupported);
-  int error = 0;
-  do {
-    error = posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
-  } while (error == EINTR);
-  if (error != 0) {
-    return Status::from_errno(wanted(bytes) + "fallocate", error, StatusCode::kOutOfMemory);
+  if (const int error = set_size(fd.get(), bytes); error != 0) {
+    return Status::from_errno(wanted(bytes) + "cannot set its size", error,
+                              StatusCode::kOutOfMemory);
   }
   if (fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
     return Status::from_errno(wanted(bytes) + "cannot seal it", errno, StatusCode::kUnsupported);
   }
   ALLRING_ASSIGN_OR_RETURN(const std::span<std::byte> memory, map_apart(fd.get(), bytes));
   return std::shared_ptr<Segment>(new Segment(std::move(fd), memory));
+}
+
+Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
+  if (const int error = allocate_file(fd_.get(), offset, bytes); error != 0)
+    return Status::from_errno(wanted(bytes) + "fallocate", error, StatusCode::kOutOfMemory);
+  return {};
+}
+
+void Segment::release(std::uint64_t offset, std::uint64_t bytes) {
+  // What cannot be given back stays ours.
+  fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+            static_cast<off_t>(bytes));
 }
 
 Result<std::shared_ptr<Segment>> Segment::attach(Fd memory, std::size_t bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,16 @@ class Segment {
   ///         system has no memfd.
   static Result<std::shared_ptr<Segment>> create(std::size_t bytes);
 
+  /// Address space whose pages hold no memory yet: reserve() comes before a page is touched.
+  /// @return as create(), but for the memory itself.
+  static Result<std::shared_ptr<Segment>> create_sparse(std::size_t bytes);
+
+  /// Gives pages memory; those that have it keep it with its content. Multiples of 4096; on any
+  /// process that maps it and has kept the descriptor. @return kOutOfMemory.
+  Status reserve(std::uint64_t offset, std::uint64_t bytes);
+  /// Takes it away again; read as zeros then, and not to be touched by any process.
+  void release(std::uint64_t offset, std::uint64_t bytes);
+
   /// Maps what another process created. @return kInvalidArgument unless `memory` is a memfd of this
   /// size whose size is sealed.
   static Result<std::shared_ptr<Segment>> attach(Fd memory, std::size_t bytes);
@@ -38,6 +49,9 @@ class Segment {
   void close_fd() { fd_.reset(); }
 
  private:
+  /// @param set_size gives the file its size. @return 0 or errno.
+  static Result<std::shared_ptr<Segment>> make(std::size_t bytes,
+                                               int (*set_size)(int fd, std::size_t size));
   Segment(Fd fd, std::span<std::byte> bytes) : fd_(std::move(fd)), bytes_(bytes) {}
 
   Fd fd_;

@@ -55,6 +55,7 @@ Result<std::unique_ptr<Runtime>> Runtime::join(const Options& options, const Job
   ALLRING_ASSIGN_OR_RETURN(ProcessSet::Links links, connect(*session, global, options));
   ALLRING_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,
                            start(options, place_in(*session), std::move(global), std::move(links)));
+  runtime->arena_ = session->arena();
   runtime->session_ = std::move(session);
   return runtime;
 }

@@ -55,6 +55,9 @@ class Runtime {
   /// @return kInvalidArgument if there is no such set.
   Result<ProcessSet*> process_set(std::int64_t id) const;
 
+  /// Memory that the ranks of this host reduce in place, or null.
+  std::shared_ptr<Arena> arena() const { return arena_; }
+
   /// Leaves all process sets, see ProcessSet::shutdown(), and ends the session. The object stays
   /// usable for asking.
   void shutdown();
@@ -67,6 +70,7 @@ class Runtime {
   std::string description_;
   std::mutex shutdown_mutex_;
   std::unique_ptr<Session> session_;
+  std::shared_ptr<Arena> arena_;
   std::vector<std::unique_ptr<ProcessSet>> sets_;  // ends before the session
 };
 

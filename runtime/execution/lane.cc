@@ -13,6 +13,7 @@ Lane::Lane(std::unique_ptr<LaneNetwork> network, const ForcedAlgorithms& forced,
     : network_(std::move(network)),
       communicator_(network_->group(), forced),
       strategy_(std::move(strategy)),
+      scratch_(network_->group().arena().arena),
       finished_(std::move(finished)) {}
 
 std::unique_ptr<Lane> Lane::start(int index, std::unique_ptr<LaneNetwork> network,

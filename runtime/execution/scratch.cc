@@ -19,17 +19,24 @@ Status lacking(std::size_t bytes) {
 
 }  // namespace
 
-void Scratch::Free::operator()(std::byte* memory) const { std::free(memory); }
+void Scratch::drop() {
+  if (memory_ != nullptr && !(arena_ && arena_->free(memory_))) std::free(memory_);
+  memory_ = nullptr;
+  bytes_ = 0;
+}
 
 Result<std::span<std::byte>> Scratch::get(std::size_t bytes) {
   if (bytes > bytes_) {
-    memory_.reset();
-    bytes_ = 0;
-    memory_.reset(allocate(4096, bytes));
+    drop();
+    if (arena_) {
+      const Result<std::byte*> place = arena_->allocate(bytes);
+      if (place.ok()) memory_ = *place;
+    }
+    if (memory_ == nullptr) memory_ = allocate(4096, bytes);
     if (memory_ == nullptr) return lacking(bytes);
     bytes_ = bytes;
   }
-  return std::span<std::byte>(memory_.get(), bytes);
+  return std::span<std::byte>(memory_, bytes);
 }
 
 Result<std::shared_ptr<std::byte[]>> allocate_output(std::size_t bytes) {

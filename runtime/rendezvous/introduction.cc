@@ -19,6 +19,7 @@ constexpr std::string_view kSettings[] = {"FUSION_THRESHOLD",
                                           "CACHE_CAPACITY",
                                           "LANES",
                                           "ALGORITHM",
+                                          "ARENA_BYTES",
                                           "DETERMINISTIC",
                                           "SHARED_MEMORY_SLOT_BYTES",
                                           "HEARTBEAT_TIMEOUT_SECONDS"};

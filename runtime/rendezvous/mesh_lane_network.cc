@@ -44,6 +44,7 @@ Result<std::unique_ptr<LaneNetwork>> MeshLaneNetwork::create(Endpoint& endpoint,
   const bool one_host = settings.topology.hosts() == 1;
   network->group_ = std::make_unique<Group>(settings.topology, *network->transport_,
                                             one_host ? network->memory_.get() : nullptr);
+  network->group_->set_arena(std::move(settings.arena));
   if (!one_host) build_hierarchy(*network->group_, network->memory_.get());
   return std::unique_ptr<LaneNetwork>(std::move(network));
 }

@@ -9,6 +9,7 @@
 #include "collectives/base/status.h"
 #include "collectives/schedule/topology.h"
 #include "collectives/transport/endpoint.h"
+#include "collectives/transport/group.h"
 #include "collectives/transport/host_memory.h"
 #include "collectives/transport/mesh.h"
 #include "runtime/rendezvous/lane_network.h"
@@ -25,6 +26,7 @@ class MeshLaneNetwork final : public LaneNetwork {
     Topology topology;          ///< of the members
     bool shared_memory = true;
     std::size_t slot_bytes = 256 * 1024;
+    GroupArena arena;  ///< where all members share one
     WaitPolicy wait;
     nanoseconds connect_timeout = seconds(30);
   };

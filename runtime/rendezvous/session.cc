@@ -1,5 +1,7 @@
 #include "runtime/rendezvous/session.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "collectives/base/log.h"
 #include "collectives/transport/endpoint.h"
 #include "collectives/transport/peer_info.h"
+#include "collectives/transport/share_arena.h"
 #include "runtime/negotiation/socket_control_channel.h"
 #include "runtime/rendezvous/introduction.h"
 #include "runtime/rendezvous/job_secret.h"
@@ -18,6 +21,8 @@ namespace allring {
 namespace {
 
 constexpr std::uint32_t kChannelsPerProcessSet = 64;
+/// Shared memory of this number is the arena: 0 is a control channel's, which shares none.
+constexpr std::uint32_t kArenaChannel = 0;
 
 nanoseconds to_nanoseconds(double seconds_count) {
   return nanoseconds(static_cast<std::int64_t>(seconds_count * 1e9));
@@ -77,6 +82,13 @@ void derive_places(const Topology& topology, JobDescription* job) {
   if (job->cross_size < 0) job->cross_size = static_cast<int>(cross.size());
 }
 
+/// Bytes of a rank's region.
+std::size_t arena_share(const Options& options, std::size_t ranks_on_host) {
+  const auto machine = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return std::min(static_cast<std::size_t>(options.arena_bytes), machine / ranks_on_host);
+}
+
 class SocketSession final : public Session {
  public:
   SocketSession(const Options& options, JobDescription job, std::unique_ptr<Endpoint> endpoint)
@@ -91,6 +103,17 @@ class SocketSession final : public Session {
   const Topology& topology() const override { return topology_; }
   const std::vector<PeerInfo>& peers() const override { return endpoint_->peers(); }
   std::string describe(Rank rank) const override { return endpoint_->peer(rank).describe(); }
+  std::shared_ptr<Arena> arena() const override { return arena_; }
+
+  /// Blocks until the ranks of this host share an arena, or know that they do not.
+  Status make_arena(Deadline deadline) {
+    const std::vector<Rank>& neighbours = topology_.ranks_on(topology_.host(job_.rank));
+    const std::size_t bytes = arena_share(options_, neighbours.size());
+    if (!options_.shared_memory || bytes == 0) return {};
+    ALLRING_ASSIGN_OR_RETURN(
+        arena_, share_arena(*endpoint_, kArenaChannel, neighbours, bytes, deadline));
+    return {};
+  }
 
   Result<std::unique_ptr<ControlChannel>> control(std::uint32_t process_set,
                                                   const std::vector<Rank>& members,
@@ -114,6 +137,7 @@ class SocketSession final : public Session {
     settings.topology = topology_of(endpoint_->peers(), members);
     settings.shared_memory = options_.shared_memory;
     settings.slot_bytes = static_cast<std::size_t>(options_.shared_memory_slot_bytes);
+    settings.arena = arena_of(members);
     settings.connect_timeout = to_nanoseconds(options_.start_timeout_seconds);
     // All ranks of the host, of whatever process set, share its cores.
     settings.wait = WaitPolicy::choose(topology_.local_size(job_.rank), options_.wait);
@@ -121,10 +145,22 @@ class SocketSession final : public Session {
   }
 
  private:
+  /// Where the members lie in the arena, if all of them are on this host.
+  GroupArena arena_of(const std::vector<Rank>& members) const {
+    GroupArena result;
+    for (Rank member : members) {
+      if (topology_.host(member) != topology_.host(job_.rank)) return {};
+      result.places.push_back(topology_.local_rank(member));
+    }
+    result.arena = arena_;
+    return result;
+  }
+
   const Options options_;
   JobDescription job_;
   const std::unique_ptr<Endpoint> endpoint_;
   const Topology topology_;
+  std::shared_ptr<Arena> arena_;
 };
 
 void warn_of_guessable_secret(const Session& session) {
@@ -164,6 +200,7 @@ Result<std::unique_ptr<Session>> Session::join(const Options& options,
   endpoint->set_peers(std::move(peers));
   auto session = std::make_unique<SocketSession>(options, std::move(job), std::move(endpoint));
   warn_of_guessable_secret(*session);
+  ALLRING_RETURN_IF_ERROR(session->make_arena(deadline));
   return std::unique_ptr<Session>(std::move(session));
 }
 

@@ -9,6 +9,7 @@
 #include "collectives/base/options.h"
 #include "collectives/base/status.h"
 #include "collectives/schedule/topology.h"
+#include "collectives/transport/arena.h"
 #include "runtime/negotiation/control_channel.h"
 #include "runtime/rendezvous/job.h"
 #include "runtime/rendezvous/lane_network.h"
@@ -41,6 +42,9 @@ class Session {
   virtual const std::vector<PeerInfo>& peers() const = 0;
   /// "rank 3 (host b, pid 77)", for messages.
   virtual std::string describe(Rank rank) const = 0;
+
+  /// The arena of the ranks on this host, or null.
+  virtual std::shared_ptr<Arena> arena() const = 0;
 
   /// The control channel of a process set. Blocks until all members have called it.
   /// @param process_set its number, the same on all members, 0 for all ranks; may be reused

@@ -24,6 +24,11 @@ class RunningCluster {
       memories_ = network_->share_host_memory(cluster.shape,
                                               WaitPolicy::choose(topology_.size(), cluster.wait));
     }
+    const bool one_host = topology_.hosts() == 1;
+    const Arena::Shape arena = Arena::Shape::of(topology_.size(), cluster.arena_bytes);
+    std::shared_ptr<Segment> arena_memory;
+    if (cluster.host_memory && cluster.arena && one_host)
+      arena_memory = Segment::create_sparse(arena.bytes()).value();
     for (Rank rank = 0; rank < topology_.size(); ++rank) {
       HostMemory* memory = cluster.host_memory
                                ? memories_[topology_.host(rank)][topology_.local_rank(rank)].get()
@@ -31,7 +36,10 @@ class RunningCluster {
       transports_.push_back(
           std::make_unique<FaultyTransport>(network_->transport(rank), cluster.fault));
       groups_.push_back(std::make_unique<Group>(topology_, *transports_.back(),
-                                                topology_.hosts() == 1 ? memory : nullptr));
+                                                one_host ? memory : nullptr));
+      if (arena_memory)
+        groups_.back()->set_arena(
+            {std::make_shared<Arena>(arena_memory, arena, rank), topology_.ranks_on(0)});
       build_hierarchy(*groups_.back(), memory);
     }
   }

@@ -29,6 +29,9 @@ struct Cluster {
   /// Whether the ranks of a host share memory: the whole group's if there is one host, else that of
   /// the local groups of its hierarchy.
   bool host_memory = false;
+  /// With host_memory and one host: whether the ranks share an arena, too, of `arena_bytes` each.
+  bool arena = true;
+  std::size_t arena_bytes = 64 << 20;
   HostMemory::Shape shape = {.ranks = 0, .buffers = 3, .slot_bytes = 64 * 1024};
   /// The option WAIT. Tests have more ranks than cores.
   std::string wait = "auto";

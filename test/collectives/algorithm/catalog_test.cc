@@ -90,7 +90,7 @@ TEST_CASE("an unknown name or kind is an error that lists what there is") {
     CHECK(parsed.status().code() == StatusCode::kInvalidArgument);
     CHECK_THAT(parsed.status().message(),
                Catch::Contains("ALGORITHM=\"" + std::string(text) + "\"") &&
-                   Catch::Contains("allreduce: self, line, oneshot, push, ring") &&
+                   Catch::Contains("allreduce: self, line, oneshot, direct, push, ring") &&
                    Catch::Contains("barrier: self, flags, dissemination"));
   }
 }

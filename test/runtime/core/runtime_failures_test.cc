@@ -1,6 +1,5 @@
 // What goes wrong: mismatches, duplicates, stalls, losses, shutdowns. Everybody hears of it, nobody
 // hangs.
-#include <dirent.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -8,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "test/harness/thread_count.h"
 #include "test/runtime/harness/inproc_job.h"
 
 using namespace allring;
@@ -32,14 +32,6 @@ void check_works(InprocJob& job, const std::string& name) {
     REQUIRE(completion.status.ok());
     CHECK(*reinterpret_cast<const float*>(completion.allocated.get()) == job.size());
   }
-}
-
-int count_threads() {
-  int count = 0;
-  DIR* folder = opendir("/proc/self/task");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count - 2;
 }
 
 }  // namespace
@@ -263,14 +255,14 @@ TEST_CASE("who is done may leave while others still finish the same collective")
 
 TEST_CASE("start and shutdown again and again leave no thread") {
   { InprocJob warm_up(2); }
-  const int before = count_threads();
+  const int before = test::count_threads();
   for (int i = 0; i < 50; ++i) {
     Options options;
     options.lanes = 1 + i % 3;
     InprocJob job(2, options);
     if (i % 2 == 0) check_works(job, "x");
   }
-  CHECK(count_threads() == before);
+  CHECK(test::threads_fall_to(before));
 }
 
 TEST_CASE("64 ranks in one process") {
