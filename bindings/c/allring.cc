@@ -310,8 +310,8 @@ int allring_arena_allocate(size_t bytes, void** data) {
   return guarded([&]() -> Status {
     if (data == nullptr) return Status::invalid_argument("data must not be NULL");
     ALLRING_ASSIGN_OR_RETURN(const std::shared_ptr<Runtime> runtime, Process::instance().runtime());
-    ALLRING_ASSIGN_OR_RETURN(
-        *data, Process::instance().arena_blocks().allocate(runtime->arena(), bytes));
+    ALLRING_ASSIGN_OR_RETURN(*data,
+                             Process::instance().arena_blocks().allocate(runtime->arena(), bytes));
     return {};
   });
 }

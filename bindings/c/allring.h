@@ -192,7 +192,8 @@ ALLRING_EXPORT int allring_release(allring_handle handle);
  * place, without a copy, if all ranks' buffers are such. Aligned to 64, from 4096 bytes on to 4096;
  * zeroed where it is used for the first time. Stays until allring_arena_free(), after
  * allring_shutdown() too. Fails with ALLRING_UNSUPPORTED where ranks share no memory (one rank on
- * this host, ALLRING_ARENA_BYTES=0, ..) and with ALLRING_OUT_OF_MEMORY: use any other memory then. */
+ * this host, ALLRING_ARENA_BYTES=0, ..) and with ALLRING_OUT_OF_MEMORY: use any other memory then.
+ */
 ALLRING_EXPORT int allring_arena_allocate(size_t bytes, void** data);
 /* No collective may have it under way any more. */
 ALLRING_EXPORT int allring_arena_free(void* data);

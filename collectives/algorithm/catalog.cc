@@ -96,8 +96,9 @@ void warn_of_other_row(const CollectiveArgs& args, Group& group, std::string_vie
 
 std::span<const Algorithm> algorithms(CollectiveKind kind) {
   static const Algorithm allreduce[] = {
-      kSelfAllreduce, kLineAllreduce,         kOneshotAllreduce,         kDirectAllreduce, kPushAllreduce,
-      kRingAllreduce, kHierarchicalAllreduce, kHalvingDoublingAllreduce, kPairwiseAllreduce,
+      kSelfAllreduce,     kLineAllreduce, kOneshotAllreduce,      kDirectAllreduce,
+      kPushAllreduce,     kRingAllreduce, kHierarchicalAllreduce, kHalvingDoublingAllreduce,
+      kPairwiseAllreduce,
   };
   static const Algorithm reduce_scatter[] = {
       kSelfReduceScatter,

@@ -31,7 +31,8 @@ const OptionRow kTable[] = {
     {"SHARED_MEMORY_SLOT_BYTES", "", &Options::shared_memory_slot_bytes, 4096, 64 << 20, "",
      "bytes of one shared-memory slot; three per rank and lane"},
     {"ARENA_BYTES", "", &Options::arena_bytes, 0, kHuge, "",
-     "address space for buffers that the ranks of a host reduce in place, per rank, within an equal "
+     "address space for buffers that the ranks of a host reduce in place, per rank, within an "
+     "equal "
      "share of the machine's memory; 0 does without"},
     {"WAIT", "", &Options::wait, 0, 0, "auto|spin|yield|block",
      "how a lane waits for its peers on the same host"},

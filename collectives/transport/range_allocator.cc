@@ -55,8 +55,7 @@ std::optional<RangeSet::Range> RangeSet::first_of(std::uint64_t size) const {
 
 RangeAllocator::RangeAllocator(std::uint64_t bytes) { free_.add({0, bytes}); }
 
-std::optional<std::uint64_t> RangeAllocator::allocate(std::uint64_t size,
-                                                      std::uint64_t alignment) {
+std::optional<std::uint64_t> RangeAllocator::allocate(std::uint64_t size, std::uint64_t alignment) {
   // The gap may begin off the alignment.
   const auto fits = free_.first_of(size + alignment - 1);
   const auto gap = fits ? fits : free_.first_of(size);

@@ -79,9 +79,7 @@ Result<std::shared_ptr<Segment>> Segment::create(std::size_t bytes) {
     return Status::out_of_memory(wanted(bytes) + limit.name + " leaves " +
                                  std::to_string(limit.free_bytes));
   }
-  return make(bytes, [](int fd, std::size_t size) {
-    return allocate_file(fd, 0, size);
-  });
+  return make(bytes, [](int fd, std::size_t size) { return allocate_file(fd, 0, size); });
 }
 
 Result<std::shared_ptr<Segment>> Segment::create_sparse(std::size_t bytes) {

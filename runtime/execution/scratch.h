@@ -10,8 +10,8 @@
 
 namespace allring {
 
-/// Working memory of one lane, aligned to 4096: the fusion buffer. In the arena if there is one and it
-/// has room. Kept and only ever grown, so that a training step does not fault fresh pages.
+/// Working memory of one lane, aligned to 4096: the fusion buffer. In the arena if there is one and
+/// it has room. Kept and only ever grown, so that a training step does not fault fresh pages.
 /// Thread-compatible.
 class Scratch {
  public:

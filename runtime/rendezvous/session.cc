@@ -110,8 +110,8 @@ class SocketSession final : public Session {
     const std::vector<Rank>& neighbours = topology_.ranks_on(topology_.host(job_.rank));
     const std::size_t bytes = arena_share(options_, neighbours.size());
     if (!options_.shared_memory || bytes == 0) return {};
-    ALLRING_ASSIGN_OR_RETURN(
-        arena_, share_arena(*endpoint_, kArenaChannel, neighbours, bytes, deadline));
+    ALLRING_ASSIGN_OR_RETURN(arena_,
+                             share_arena(*endpoint_, kArenaChannel, neighbours, bytes, deadline));
     return {};
   }
 

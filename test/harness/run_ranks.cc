@@ -35,8 +35,8 @@ class RunningCluster {
                                : nullptr;
       transports_.push_back(
           std::make_unique<FaultyTransport>(network_->transport(rank), cluster.fault));
-      groups_.push_back(std::make_unique<Group>(topology_, *transports_.back(),
-                                                one_host ? memory : nullptr));
+      groups_.push_back(
+          std::make_unique<Group>(topology_, *transports_.back(), one_host ? memory : nullptr));
       if (arena_memory)
         groups_.back()->set_arena(
             {std::make_shared<Arena>(arena_memory, arena, rank), topology_.ranks_on(0)});

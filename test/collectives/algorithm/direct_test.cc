@@ -43,8 +43,8 @@ Result<std::string> check(Group& group, Placement placement, DataType dtype, Red
   std::vector<std::vector<std::byte>> inputs;
   for (Rank rank = 0; rank < group.size(); ++rank)
     inputs.push_back(tame_elements(dtype, count, rank, kSeed));
-  const Piece input(group, placement != Placement::kInputPrivate && placement != Placement::kPrivate,
-                    bytes);
+  const Piece input(
+      group, placement != Placement::kInputPrivate && placement != Placement::kPrivate, bytes);
   const Piece separate(
       group, placement != Placement::kOutputPrivate && placement != Placement::kPrivate, bytes);
   std::byte* const output = placement == Placement::kInPlace ? input.data() : separate.data();
@@ -111,11 +111,12 @@ TEST_CASE("ranks of different placements, between other rows") {
               args.count = count;
               if (!row->supports(args, group)) row = &kDirectAllreduce;
               const auto placement = static_cast<Placement>(own() % (all_in_arena ? 2 : 5));
-              ALLRING_ASSIGN_OR_RETURN(const std::string wrong,
-                                       check(group, placement, DataType::kFloat32,
-                                             ReduceOp::kAverage, count, *row));
+              ALLRING_ASSIGN_OR_RETURN(
+                  const std::string wrong,
+                  check(group, placement, DataType::kFloat32, ReduceOp::kAverage, count, *row));
               if (!wrong.empty())
-                return "turn " + std::to_string(turn) + ", " + std::string(row->name) + ": " + wrong;
+                return "turn " + std::to_string(turn) + ", " + std::string(row->name) + ": " +
+                       wrong;
             }
             return std::string();
           }) == "");
