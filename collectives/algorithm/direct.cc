@@ -87,6 +87,6 @@ double cost_us(const CollectiveArgs& args, Group& group) {
 }  // namespace
 
 constinit const Algorithm kDirectAllreduce{"direct", CollectiveKind::kAllreduce, supports, run,
-                                           cost_us, /*in_rank_order=*/true};
+                                           cost_us,  /*in_rank_order=*/true};
 
 }  // namespace allring
