@@ -161,6 +161,28 @@ std::string_view ForcedAlgorithms::name(CollectiveKind kind) const {
   return {};
 }
 
+std::string obstacle(const Algorithm& row, const CollectiveArgs& args, Group& group,
+                     const ForcedAlgorithms& forced) {
+  if (row.supports(args, group)) {
+    return allowed(row, args, forced) ? ""
+                                      : "does not add in the order of ranks, as DETERMINISTIC asks";
+  }
+  // Rows only say no: what would they take instead?
+  const auto takes = [&](DataType dtype, std::size_t count) {
+    CollectiveArgs other = args;
+    other.reduction.dtype = dtype;
+    other.count = count;
+    return row.supports(other, group);
+  };
+  if (takes(args.reduction.dtype, 1)) return "takes shorter ones only";
+  if (takes(DataType::kInt32, args.count)) return "would round 16-bit sums more than once";
+  if (group.size() == 1) return "is for several ranks";
+  if (row.name == "self") return "is for one rank";
+  return "not over " + std::to_string(group.size()) + " ranks on " +
+         std::to_string(group.topology().hosts()) + " hosts, " +
+         (group.host_memory() != nullptr ? "with" : "without") + " memory that all share";
+}
+
 const Algorithm& choose(const CollectiveArgs& args, Group& group, const ForcedAlgorithms& forced) {
   const std::string_view name = group.size() == 1 ? "" : forced.name(args.kind);
   if (!name.empty()) {

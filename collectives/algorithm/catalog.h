@@ -36,6 +36,11 @@ class ForcedAlgorithms {
   std::shared_ptr<std::atomic<bool>> warned_ = std::make_shared<std::atomic<bool>>(false);
 };
 
+/// Why `row` does not run `args` on `group`, in words; empty if it can, and may where rows must be
+/// deterministic.
+std::string obstacle(const Algorithm& row, const CollectiveArgs& args, Group& group,
+                     const ForcedAlgorithms& forced);
+
 /// The row that runs `args` on `group`: the forced one if it supports the case and, where that is
 /// asked for, is deterministic (else one warning for this `forced`, and the best), otherwise such a
 /// row of least cost. Groups of one rank always run "self". There is one for every valid argument.

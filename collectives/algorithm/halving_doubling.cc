@@ -113,7 +113,7 @@ double cost_us(const CollectiveArgs& args, Group& group) {
   // Partners are far apart: all ranks of a host cross the wire at once.
   return (steps + (folds ? 2 : 0)) * message.alpha_us +
          (bytes + (folds ? 2.0 * args.bytes() : 0)) * message.ranks_per_host * message.us_per_byte +
-         2 * args.bytes() * kReduceUsPerByte;
+         2 * args.bytes() * reduce_us_per_byte(group);
 }
 
 }  // namespace

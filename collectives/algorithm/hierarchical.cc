@@ -138,7 +138,7 @@ double cost_us(const CollectiveArgs& args, Group& group) {
   // What is pipelined counts once: the longer of the two, and of the other one segment.
   const double segments = segments_of(args, group);
   return std::max(within, between) + std::min(within, between) / segments +
-         2 * args.bytes() * kReduceUsPerByte;
+         2 * args.bytes() * reduce_us_per_byte(group);
 }
 
 }  // namespace

@@ -100,10 +100,10 @@ Status alltoall(const CollectiveArgs& args, Group& group, Deadline deadline) {
 }
 
 double allreduce_cost_us(const CollectiveArgs& args, Group& group) {
-  return pairwise_cost_us(args.bytes(), 2, group) + args.bytes() * kReduceUsPerByte;
+  return pairwise_cost_us(args.bytes(), 2, group) + args.bytes() * reduce_us_per_byte(group);
 }
 double reduce_scatter_cost_us(const CollectiveArgs& args, Group& group) {
-  return pairwise_cost_us(args.bytes(), 1, group) + args.bytes() * kReduceUsPerByte;
+  return pairwise_cost_us(args.bytes(), 1, group) + args.bytes() * reduce_us_per_byte(group);
 }
 // Counts differ from rank to rank, so they may not decide.
 double alltoall_cost_us(const CollectiveArgs&, Group& group) {

@@ -54,10 +54,10 @@ Status allgather(const CollectiveArgs& args, Group& group, Deadline deadline) {
 }
 
 double allreduce_cost_us(const CollectiveArgs& args, Group& group) {
-  return ring_cost_us(args.bytes(), 2, group) + args.bytes() * kReduceUsPerByte;
+  return ring_cost_us(args.bytes(), 2, group) + args.bytes() * reduce_us_per_byte(group);
 }
 double reduce_scatter_cost_us(const CollectiveArgs& args, Group& group) {
-  return ring_cost_us(args.bytes(), 1, group) + args.bytes() * kReduceUsPerByte;
+  return ring_cost_us(args.bytes(), 1, group) + args.bytes() * reduce_us_per_byte(group);
 }
 double allgather_cost_us(const CollectiveArgs& args, Group& group) {
   return ring_cost_us(args.bytes(), 1, group);

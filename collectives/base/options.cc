@@ -26,6 +26,8 @@ const OptionRow kTable[] = {
      "forces algorithms by name: \"ring\" or \"allreduce=ring,allgather=ring\""},
     {"DETERMINISTIC", "", &Options::deterministic, 0, 0, "",
      "1 adds floats in the order of ranks: the same bits whatever the fusion, algorithm or timing"},
+    {"TUNING_FILE", "", &Options::tuning_file, 0, 0, "",
+     "what hvdbench tune has written: algorithms are chosen by this cluster's measured costs"},
     {"SHARED_MEMORY", "", &Options::shared_memory, 0, 0, "",
      "0 makes ranks of one host talk over sockets"},
     {"SHARED_MEMORY_SLOT_BYTES", "", &Options::shared_memory_slot_bytes, 4096, 64 << 20, "",

@@ -20,6 +20,7 @@ struct Options {
   std::int64_t lanes = 1;
   std::string algorithm;
   bool deterministic = false;
+  std::string tuning_file;
   bool shared_memory = true;
   std::int64_t shared_memory_slot_bytes = 256 << 10;
   std::int64_t arena_bytes = std::int64_t{64} << 30;

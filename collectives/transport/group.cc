@@ -91,6 +91,7 @@ std::unique_ptr<Group> make_subgroup(Group& parent, const std::vector<Rank>& mem
   auto group =
       std::make_unique<Group>(sub_topology(parent.topology(), members), *view, host_memory);
   group->owned_transport_ = std::move(view);
+  group->set_costs(parent.costs());
   return group;
 }
 

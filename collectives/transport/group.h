@@ -10,6 +10,7 @@
 
 #include "collectives/schedule/topology.h"
 #include "collectives/transport/arena.h"
+#include "collectives/transport/cost_parameters.h"
 #include "collectives/transport/host_memory.h"
 #include "collectives/transport/transport.h"
 
@@ -42,6 +43,9 @@ class Group {
   /// There where all ranks of this group share an arena.
   const GroupArena& arena() const { return arena_; }
   void set_arena(GroupArena arena) { arena_ = std::move(arena); }
+  /// Equal on all ranks. Subgroups have those that their parent had when they were made.
+  const CostParameters& costs() const { return costs_; }
+  void set_costs(const CostParameters& costs) { costs_ = costs; }
 
   /// Gives the groups of a hierarchy: `local`, the ranks on this host (with their shared memory, if
   /// they have it), and `cross`, the ranks with the same local_rank on all hosts. Both use this
@@ -73,6 +77,7 @@ class Group {
   Transport* transport_;
   HostMemory* host_memory_;
   GroupArena arena_;
+  CostParameters costs_;
   std::unique_ptr<Group> local_;
   std::unique_ptr<Group> cross_;
   std::unique_ptr<Transport> owned_transport_;  // a subgroup's view of its parent's transport

@@ -209,7 +209,7 @@ Result<std::vector<PeerInfo>> arrive(StoreClient& store, const Introduction& min
 
 }  // namespace
 
-std::string Introduction::settings_of(const Options& options) {
+std::string Introduction::settings_of(const Options& options, const CostParameters& costs) {
   std::ostringstream text;
   text << std::setprecision(17) << "Allring version=" << kVersion << '\n';
   for (const OptionRow& row : option_table()) {
@@ -219,6 +219,10 @@ std::string Introduction::settings_of(const Options& options) {
     std::visit([&](auto field) { text << options.*field; }, row.field);
     text << '\n';
   }
+  // By content: the hosts may keep the file in different places.
+  std::istringstream parameters(costs.to_text());
+  for (std::string name, value; parameters >> name >> value;)
+    text << "ALLRING_TUNING_FILE's " << name << '=' << value << '\n';
   return text.str();
 }
 

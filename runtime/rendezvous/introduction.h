@@ -6,6 +6,7 @@
 #include "collectives/base/clock.h"
 #include "collectives/base/options.h"
 #include "collectives/base/status.h"
+#include "collectives/transport/cost_parameters.h"
 #include "collectives/transport/peer_info.h"
 #include "runtime/rendezvous/store_client.h"
 
@@ -19,7 +20,8 @@ namespace allring {
 struct Introduction {
   PeerInfo self;
   int size = 1;
-  /// What must be equal on all ranks: this program's version and the options that say so.
+  /// What must be equal on all ranks: this program's version, the options that say so, and the
+  /// parameters of the cost model.
   std::string settings;
   /// For messages: "torchrun".
   std::string starter;
@@ -29,7 +31,7 @@ struct Introduction {
   bool store_closes = false;
 
   /// Lines "NAME=value" for `settings`.
-  static std::string settings_of(const Options& options);
+  static std::string settings_of(const Options& options, const CostParameters& costs);
 };
 
 /// Blocks until all ranks have called it. @return everyone's info, by rank; kTimedOut naming the

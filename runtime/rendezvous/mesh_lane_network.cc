@@ -45,6 +45,7 @@ Result<std::unique_ptr<LaneNetwork>> MeshLaneNetwork::create(Endpoint& endpoint,
   network->group_ = std::make_unique<Group>(settings.topology, *network->transport_,
                                             one_host ? network->memory_.get() : nullptr);
   network->group_->set_arena(std::move(settings.arena));
+  network->group_->set_costs(settings.costs);
   if (!one_host) build_hierarchy(*network->group_, network->memory_.get());
   return std::unique_ptr<LaneNetwork>(std::move(network));
 }

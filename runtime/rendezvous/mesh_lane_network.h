@@ -29,6 +29,7 @@ class MeshLaneNetwork final : public LaneNetwork {
     GroupArena arena;  ///< where all members share one
     WaitPolicy wait;
     nanoseconds connect_timeout = seconds(30);
+    CostParameters costs;
   };
 
   /// Blocks until the members on this host share memory, or know that they do not. Connections to

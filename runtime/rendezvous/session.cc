@@ -91,8 +91,10 @@ std::size_t arena_share(const Options& options, std::size_t ranks_on_host) {
 
 class SocketSession final : public Session {
  public:
-  SocketSession(const Options& options, JobDescription job, std::unique_ptr<Endpoint> endpoint)
+  SocketSession(const Options& options, const CostParameters& costs, JobDescription job,
+                std::unique_ptr<Endpoint> endpoint)
       : options_(options),
+        costs_(costs),
         job_(std::move(job)),
         endpoint_(std::move(endpoint)),
         topology_(topology_of(endpoint_->peers(), all_ranks(job_.size))) {
@@ -139,6 +141,7 @@ class SocketSession final : public Session {
     settings.slot_bytes = static_cast<std::size_t>(options_.shared_memory_slot_bytes);
     settings.arena = arena_of(members);
     settings.connect_timeout = to_nanoseconds(options_.start_timeout_seconds);
+    settings.costs = costs_;
     // All ranks of the host, of whatever process set, share its cores.
     settings.wait = WaitPolicy::choose(topology_.local_size(job_.rank), options_.wait);
     return MeshLaneNetwork::create(*endpoint_, std::move(settings), deadline);
@@ -157,6 +160,7 @@ class SocketSession final : public Session {
   }
 
   const Options options_;
+  const CostParameters costs_;
   JobDescription job_;
   const std::unique_ptr<Endpoint> endpoint_;
   const Topology topology_;
@@ -181,6 +185,7 @@ Result<std::unique_ptr<Session>> Session::join(const Options& options,
   JobDescription job = given;
   const nanoseconds start_timeout = to_nanoseconds(options.start_timeout_seconds);
   const Deadline deadline = deadline_after(start_timeout);
+  ALLRING_ASSIGN_OR_RETURN(const CostParameters costs, CostParameters::load(options.tuning_file));
   StoreAccess access;
   if (job.size > 1) {
     ALLRING_ASSIGN_OR_RETURN(access, StoreAccess::open(options, &job, deadline));
@@ -191,14 +196,15 @@ Result<std::unique_ptr<Session>> Session::join(const Options& options,
     Introduction mine;
     mine.self = endpoint->info();
     mine.size = job.size;
-    mine.settings = Introduction::settings_of(options);
+    mine.settings = Introduction::settings_of(options, costs);
     mine.starter = job_source_name(job.source);
     mine.start_timeout = start_timeout;
     mine.store_closes = access.for_one_meeting;
     ALLRING_ASSIGN_OR_RETURN(peers, meet(access, mine, job, deadline));
   }
   endpoint->set_peers(std::move(peers));
-  auto session = std::make_unique<SocketSession>(options, std::move(job), std::move(endpoint));
+  auto session =
+      std::make_unique<SocketSession>(options, costs, std::move(job), std::move(endpoint));
   warn_of_guessable_secret(*session);
   ALLRING_RETURN_IF_ERROR(session->make_arena(deadline));
   return std::unique_ptr<Session>(std::move(session));

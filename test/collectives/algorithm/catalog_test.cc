@@ -140,6 +140,39 @@ TEST_CASE("a forced row runs where it can, and another one where it cannot") {
   CHECK(chosen(allreduce_of(DataType::kFloat32, 1), *group, "push") != "push");
 }
 
+TEST_CASE("what a row cannot run is said in words") {
+  IdleGroup group({4}, true);
+  const auto why = [&](std::string_view name, const CollectiveArgs& args, bool deterministic) {
+    ForcedAlgorithms forced;
+    forced.set_deterministic(deterministic);
+    for (const Algorithm& row : algorithms(args.kind))
+      if (row.name == name) return obstacle(row, args, *group, forced);
+    return std::string("no such row");
+  };
+  const CollectiveArgs floats = allreduce_of(DataType::kFloat32, 1000);
+  CHECK(why("push", floats, true) == "");
+  CHECK(why("ring", floats, false) == "");
+  CHECK(why("ring", floats, true).find("DETERMINISTIC") != std::string::npos);
+  CHECK(why("ring", allreduce_of(DataType::kFloat16, 9), false).find("16-bit") !=
+        std::string::npos);
+  CHECK(why("line", floats, false) == "takes shorter ones only");
+  CHECK(why("self", floats, false) == "is for one rank");
+  CHECK(why("hierarchical", floats, false).find("4 ranks on 1 hosts") != std::string::npos);
+}
+
+TEST_CASE("the cluster's parameters decide") {
+  IdleGroup group({4, 4}, true);
+  const CollectiveArgs args = allreduce_of(DataType::kFloat32, 1 << 24);
+  REQUIRE(chosen(args, *group) == "hierarchical");
+  CostParameters costs;
+  costs.host_memory.us_per_byte *= 1000;
+  (*group).set_costs(costs);
+  CHECK(chosen(args, *group) == "ring");
+  costs.between_hosts.alpha_us = 1e9;
+  (*group).set_costs(costs);
+  CHECK(chosen(args, *group) != "ring");
+}
+
 TEST_CASE("there is a row for everything, and one rank is served by itself") {
   for (const std::vector<int>& hosts :
        {std::vector<int>{1}, {2}, {5}, {300}, {1, 1}, {2, 3}, {2, 2, 2}}) {

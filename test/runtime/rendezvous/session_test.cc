@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -192,6 +194,33 @@ TEST_CASE("settings that must be equal are compared") {
     CHECK(outcome.output.find("mismatch: rank 1") != std::string::npos);
     CHECK(outcome.output.find("has " + name + "=" + value + ", rank 0 has " + name + "=" +
                               others) != std::string::npos);
+  }
+}
+
+TEST_CASE("the cost model's parameters must be equal, wherever their file is") {
+  const std::string folder = std::getenv("TEST_TMPDIR");
+  const auto file = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder + "/" + name) << text;
+    return folder + "/" + name;
+  };
+  const std::string base = file("base", "within_host.alpha_us 5\n");
+  const std::string same = file("same", "# elsewhere\nwithin_host.alpha_us 5.0\n");
+  const std::string other = file("other", "within_host.alpha_us 7\n");
+  for (const bool equal : {true, false}) {
+    std::vector<Program> ranks;
+    const std::string run = unique();
+    for (int rank = 0; rank < 2; ++rank)
+      ranks.push_back(
+          start(with(torchrun(rank, 2, run), {{"ALLRING_TUNING_FILE", rank == 0 ? base
+                                                                      : equal   ? same
+                                                                                : other}})));
+    for (Program& rank : ranks) {
+      const Program::Outcome outcome = rank.finish();
+      INFO(outcome.output);
+      CHECK(outcome.exit_code == (equal ? 0 : 1));
+      CHECK((outcome.output.find("within_host.alpha_us=7, rank 0 has ALLRING_TUNING_FILE's "
+                                 "within_host.alpha_us=5") != std::string::npos) == !equal);
+    }
   }
 }
 
