@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = 2 << 20;
-/// Smaller gaps keep their pages: they will be used again.
-constexpr std::size_t kLeastGivenBack = 1 << 20;
+/// Memory is taken in such units: asking what the system may give costs more than a small piece.
+constexpr std::size_t kReservedBytes = 1 << 20;
 
 std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
@@ -41,9 +41,11 @@ Arena::Arena(std::shared_ptr<Segment> memory, Shape shape, Rank rank)
 }
 
 Status Arena::reserve(RangeSet::Range range) {
-  const RangeSet::Range pages{round_down(range.begin, kPageBytes), round_up(range.end, kPageBytes)};
-  const auto missing = unreserved_.within(pages);
-  if (missing.empty()) return {};
+  if (unreserved_.within(range).empty()) return {};
+  const RangeSet::Range units{
+      round_down(range.begin, kReservedBytes),
+      std::min<std::uint64_t>(round_up(range.end, kReservedBytes), shape_.region_bytes)};
+  const auto missing = unreserved_.within(units);
   std::uint64_t wanted = 0;
   for (const RangeSet::Range& part : missing) wanted += part.size();
   const MemoryLimit limit = memory_limit();
@@ -87,7 +89,7 @@ bool Arena::free(void* data) {
   // Of the gap, what still holds memory.
   std::uint64_t held = pages.end > pages.begin ? pages.size() : 0;
   for (const RangeSet::Range& part : unreserved_.within(pages)) held -= part.size();
-  if (held < kLeastGivenBack) return true;
+  if (held < kLeastGivenBackBytes) return true;
   memory_->release(static_cast<std::uint64_t>(rank_) * shape_.region_bytes + pages.begin,
                    pages.size());
   unreserved_.add(pages);

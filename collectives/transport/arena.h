@@ -15,7 +15,7 @@ namespace allring {
 /// Memory in which the ranks of one host reach each other's buffers: one mapping, of which each
 /// rank has a region that it hands out pieces of. What lies there is reduced where it is, without a
 /// copy (algorithm/direct.h). Regions are address space; pages are reserved when a piece of them is
-/// handed out and given back when it is freed.
+/// handed out, by the mebibyte, and given back when much is free.
 ///
 /// Ranks are those of the host here, 0, 1, ... Thread-safe.
 class Arena {
@@ -43,6 +43,10 @@ class Arena {
   /// What allocate() gave, else false. No collective may have it under way any more.
   bool free(void* data);
   std::size_t allocated_bytes() const;
+
+  /// A gap of fewer keeps its memory: what a step frees the next one takes again, and fresh pages
+  /// are slow.
+  static constexpr std::size_t kLeastGivenBackBytes = 64 << 20;
 
   static constexpr std::uint64_t kOutside = ~std::uint64_t{0};
   /// Where `bytes` at `data` lie in this rank's region, or kOutside.

@@ -49,7 +49,9 @@ std::vector<PendingTensor*> Readiness::settle(PendingTensor& tensor) {
   if (tensor.group.empty()) return {&tensor};
   Group& group = groups_[tensor.group];
   if (++group.ready < tensor.group_size) return {};
-  return group.members;
+  std::vector<PendingTensor*> members = group.members;
+  std::erase(members, nullptr);
+  return members;
 }
 
 std::vector<PendingTensor*> Readiness::fate_of(PendingTensor& tensor) {
@@ -62,7 +64,7 @@ std::vector<PendingTensor*> Readiness::fate_of(PendingTensor& tensor) {
       if (!faction.request.group.empty()) groups.push_back(faction.request.group);
     for (const std::string& group : groups)
       for (PendingTensor* member : groups_[group].members)
-        if (std::find(doomed.begin(), doomed.end(), member) == doomed.end())
+        if (member != nullptr && std::find(doomed.begin(), doomed.end(), member) == doomed.end())
           doomed.push_back(member);
   }
   return doomed;
@@ -70,15 +72,9 @@ std::vector<PendingTensor*> Readiness::fate_of(PendingTensor& tensor) {
 
 std::unique_ptr<PendingTensor> Readiness::take(PendingTensor& tensor) {
   if (tensor.id) by_id_[*tensor.id] = nullptr;
-  auto leave_group = [&](const std::string& name) {
-    const auto group = groups_.find(name);
-    if (group == groups_.end()) return;
-    std::erase(group->second.members, &tensor);
-    if (group->second.members.empty()) groups_.erase(group);
-  };
-  if (!tensor.group.empty()) leave_group(tensor.group);
+  if (!tensor.group.empty()) leave_group(tensor, tensor.group);
   for (const Faction& faction : tensor.factions)
-    if (!faction.request.group.empty()) leave_group(faction.request.group);
+    if (!faction.request.group.empty()) leave_group(tensor, faction.request.group);
   return std::move(tensors_.extract(tensor.name).mapped());
 }
 
@@ -103,7 +99,7 @@ PendingTensor& Readiness::add(const Request& first, TimePoint now) {
   // Announced requests were validated, so the count exists.
   if (const auto count = element_count(first.shape, first.dtype); count.ok())
     tensor->bytes = *count * static_cast<std::int64_t>(element_bytes(first.dtype));
-  if (!first.group.empty()) join_group(*tensor, first.group);
+  if (!first.group.empty()) groups_[first.group].members.push_back(tensor.get());
   PendingTensor& added = *tensor;
   tensors_.emplace(added.name, std::move(tensor));
   return added;
@@ -126,6 +122,18 @@ void Readiness::join_faction(PendingTensor& tensor, Rank rank, const Request& re
   }
   if (!request.group.empty() && request.group != tensor.group) join_group(tensor, request.group);
   tensor.factions.push_back({request, {rank}});
+}
+
+// Members mostly leave in the order in which they came, so that looking for one is short.
+void Readiness::leave_group(PendingTensor& tensor, const std::string& name) {
+  const auto found = groups_.find(name);
+  if (found == groups_.end()) return;
+  Group& group = found->second;
+  const auto begin = group.members.begin() + static_cast<std::ptrdiff_t>(group.first);
+  const auto place = std::find(begin, group.members.end(), &tensor);
+  if (place != group.members.end()) *place = nullptr;
+  while (group.first < group.members.size() && group.members[group.first] == nullptr) ++group.first;
+  if (group.first == group.members.size()) groups_.erase(found);
 }
 
 void Readiness::join_group(PendingTensor& tensor, const std::string& group) {

@@ -72,13 +72,15 @@ class Readiness {
 
  private:
   struct Group {
-    std::vector<PendingTensor*> members;  // known so far, in order of announcement
+    std::vector<PendingTensor*> members;  // known so far, in order of announcement; null: taken
+    std::size_t first = 0;                // before it all are taken
     int ready = 0;
   };
 
   PendingTensor& add(const Request& first, TimePoint now);
   void join_faction(PendingTensor& tensor, Rank rank, const Request& request);
   void join_group(PendingTensor& tensor, const std::string& group);
+  void leave_group(PendingTensor& tensor, const std::string& group);
 
   int size_;
   std::unordered_map<std::string_view, std::unique_ptr<PendingTensor>>
