@@ -1,4 +1,4 @@
-// liballring_mpi.so: see runtime/rendezvous/mpi_functions.h. The only code that is linked with MPI.
+// How ranks meet through MPI: see runtime/rendezvous/mpi_functions.h.
 #include <mpi.h>
 #include <time.h>
 
@@ -6,10 +6,10 @@
 #include <climits>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
+#include "bindings/mpi/finalize.h"
 #include "runtime/rendezvous/mpi_functions.h"
 
 namespace {
@@ -29,13 +29,6 @@ int fail(int code, const char* what, char* error, std::size_t error_bytes) {
   return 2;
 }
 
-// A process that failed leaves MPI without a word: mpirun then ends the others, which could wait
-// for it in MPI_Finalize for ever.
-void finalize_at_exit(int exit_status, void*) {
-  int finalized = 0;
-  if (exit_status == 0 && MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Finalize();
-}
-
 int initialize(char* error, std::size_t error_bytes) {
   int finalized = 0;
   int initialized = 0;
@@ -47,7 +40,7 @@ int initialize(char* error, std::size_t error_bytes) {
     // The program may use MPI later, from any thread.
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     if (code != MPI_SUCCESS) return fail(code, "MPI_Init_thread", error, error_bytes);
-    on_exit(finalize_at_exit, nullptr);
+    allring_mpi_finalize_at_exit();
     return 0;
   }
   int provided = MPI_THREAD_SINGLE;
