@@ -5,7 +5,6 @@
 #include <map>
 
 #include "benchmarks/bench/command_line.h"
-#include "benchmarks/bench/subcommand.h"
 
 namespace allring::bench {
 
@@ -34,13 +33,6 @@ const std::map<std::string, ReduceOp> kOps = {
     {"max", ReduceOp::kMax}, {"product", ReduceOp::kProduct},
 };
 
-std::string list_of_subcommands() {
-  std::string text = subcommands().empty() ? "" : "Other measurements (hvdbench NAME --help):\n";
-  for (const Subcommand& row : subcommands())
-    text += "  " + std::string(row.name) + ": " + std::string(row.summary) + "\n";
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::size_t> Arguments::sizes() const {
@@ -53,10 +45,11 @@ std::vector<std::size_t> Arguments::sizes() const {
   return sizes;
 }
 
-bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code) {
+bool parse_arguments(int argc, char** argv, const std::string& footer, Arguments* arguments,
+                     int* exit_code) {
   CLI::App app("Measures Allring's collectives: hvdrun -np 2 hvdbench allreduce -b 8 -e 64M -f 4");
   app.name("hvdbench");
-  app.footer(list_of_subcommands());
+  app.footer(footer);
   app.option_defaults()->always_capture_default();
   app.add_option("collective", arguments->collective, "What to measure")
       ->transform(CLI::Transformer(kCollectives, CLI::ignore_case)
@@ -86,8 +79,19 @@ bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code
       ->check(CLI::IsMember({"runtime", "core"}));
   app.add_option("--algorithm", arguments->algorithm,
                  "Forces a row of the catalog, \"ring\" or \"allreduce=ring,allgather=ring\"");
+  app.add_option(
+         "--buffers", arguments->buffers,
+         "private: memory of the program's own; arena: memory that the ranks of a host share")
+      ->check(CLI::IsMember({"private", "arena"}));
+  app.add_option("--against", arguments->against,
+                 "Measures a peer in turns with ours, on the same ranks (under mpirun)")
+      ->check(CLI::IsMember({"openmpi"}));
+  app.add_flag("--share", arguments->share,
+               "Adds a column: busbw, in % of the rate at which another rank's memory is read");
   app.add_option("--json", arguments->json_file, "Writes the results to a file (rank 0)");
   app.add_option("--csv", arguments->csv_file, "Likewise as comma-separated values");
+  app.add_option("--plot", arguments->plot_file,
+                 "Draws time and bus bandwidth against size into an SVG file (needs matplotlib)");
   if (const auto status = parse_command_line(app, argc, argv)) {
     *exit_code = *status;
     return false;

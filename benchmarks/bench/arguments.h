@@ -21,10 +21,14 @@ struct Arguments {
   int warmup_iterations = 5;
   int iterations = 20;
   bool check = true;
-  std::string layer = "runtime";  ///< "core" or "runtime"
-  std::string algorithm;          ///< empty: the catalog chooses
+  std::string layer = "runtime";    ///< "core" or "runtime"
+  std::string algorithm;            ///< empty: the catalog chooses
+  std::string buffers = "private";  ///< ours: "private" or "arena"
+  std::string against;              ///< "openmpi", or empty
+  bool share = false;               ///< each row's share of what the memory allows
   std::string json_file;
   std::string csv_file;
+  std::string plot_file;
 
   /// begin, begin·factor, ... up to end.
   std::vector<std::size_t> sizes() const;
@@ -32,6 +36,8 @@ struct Arguments {
 
 /// Parses or, for --help, --version and mistakes, prints and gives the exit code through
 /// `*exit_code` (0 or 2); false then.
-bool parse_arguments(int argc, char** argv, Arguments* arguments, int* exit_code);
+/// @param footer ends the text of --help.
+bool parse_arguments(int argc, char** argv, const std::string& footer, Arguments* arguments,
+                     int* exit_code);
 
 }  // namespace allring::bench

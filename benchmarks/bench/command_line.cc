@@ -50,7 +50,8 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {
 }
 
 int exit_status(const Status& failure) {
-  std::fprintf(stderr, "hvdbench: %s\n", failure.to_string().c_str());
+  if (!failure.message().empty())
+    std::fprintf(stderr, "hvdbench: %s\n", failure.to_string().c_str());
   return failure.code() == StatusCode::kInvalidArgument ? 2 : 1;
 }
 

@@ -18,8 +18,8 @@ CLI::Validator bytes_validator();
 /// Parses, or for --help, --version and mistakes prints and gives the exit status (0 or 2).
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);
 
-/// Prints it to standard error. @return the exit status: 2 where the command line was wrong, else
-/// 1.
+/// Prints it to standard error, unless it has no message: then another rank has said why.
+/// @return the exit status: 2 where the command line was wrong, else 1.
 int exit_status(const Status& failure);
 
 }  // namespace allring::bench

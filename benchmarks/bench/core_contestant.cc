@@ -13,7 +13,8 @@ namespace allring::bench {
 
 namespace {
 
-constexpr nanoseconds kPatience = seconds(120);
+constexpr nanoseconds kPatience = seconds(600);
+constexpr int kCallsPerDeadline = 64;
 
 class CoreContestant final : public Contestant {
  public:
@@ -40,7 +41,9 @@ class CoreContestant final : public Contestant {
   int hosts() const override { return session_->topology().hosts(); }
 
   Status run(const Call& call) override {
-    const Deadline deadline = deadline_after(kPatience);
+    // The clock takes a good part of the time of the smallest calls.
+    if (calls_++ % kCallsPerDeadline == 0) deadline_ = deadline_after(kPatience);
+    const Deadline deadline = deadline_;
     switch (call.kind) {
       case CollectiveKind::kAllreduce: {
         ALLRING_ASSIGN_OR_RETURN(const Reduction reduction, resolve(call));
@@ -89,6 +92,15 @@ class CoreContestant final : public Contestant {
                                    {DataType::kFloat64, ReduceOp::kMax}, deadline_after(kPatience));
   }
 
+ protected:
+  Result<Memory> allocate_in_arena(std::size_t bytes) override {
+    const std::shared_ptr<Arena> arena = session_->arena();
+    if (arena == nullptr)
+      return Status::unsupported("--buffers arena: the ranks share no arena (ALLRING_ARENA_BYTES)");
+    ALLRING_ASSIGN_OR_RETURN(std::byte* const data, arena->allocate(bytes));
+    return Memory(data, bytes, [arena](std::byte* used) { arena->free(used); });
+  }
+
  private:
   CoreContestant(std::unique_ptr<Session> session, std::unique_ptr<LaneNetwork> lane,
                  ForcedAlgorithms forced)
@@ -111,6 +123,8 @@ class CoreContestant final : public Contestant {
   ForcedAlgorithms forced_;
   Communicator communicator_;
   std::vector<std::size_t> parts_;
+  unsigned calls_ = 0;
+  Deadline deadline_ = deadline_after(kPatience);
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "benchmarks/bench/runner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <memory>
-#include <new>
 
+#include "benchmarks/bench/memory.h"
 #include "benchmarks/bench/pattern.h"
+#include "benchmarks/bench/turns.h"
 
 namespace allring::bench {
 
@@ -15,48 +14,10 @@ namespace {
 constexpr std::size_t kFreshBytes = 16 << 10;
 constexpr int kCallsPerSample = 50;
 
-double now_us() {
-  using std::chrono::duration;
-  return duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// Plain private memory, page aligned and touched.
-class Memory {
- public:
-  explicit Memory(std::size_t bytes)
-      : bytes_(std::max<std::size_t>(bytes, 64)),
-        data_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{4096}))) {
-    std::memset(data_, 0, bytes_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() { ::operator delete (data_, std::align_val_t{4096}); }
-  std::byte* data() { return data_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_;
-  std::byte* data_;
-};
-
-/// Writes every cache line of `memory` without changing it, as a backward pass would write
-/// gradients.
-void rewrite(std::byte* memory, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += 64) {
-    auto* line = const_cast<volatile std::byte*>(memory + i);
-    *line = *line;
-  }
-}
-
-Timing summarise(std::vector<double>& samples) {
-  std::sort(samples.begin(), samples.end());
-  return {samples.front(), samples[samples.size() / 2], samples.back()};
-}
-
 Status check_result(Contestant& contestant, const Call& call, void* input,
                     Measurement* measurement) {
   fill_input(call, contestant.rank(), contestant.size(), input);
-  ALLRING_RETURN_IF_ERROR(contestant.run(call));
+  ALLRING_RETURN_IF_ERROR(contestant.run_into_output(call));
   std::vector<double> wrong{
       static_cast<double>(count_wrong(call, contestant.rank(), contestant.size()))};
   ALLRING_RETURN_IF_ERROR(contestant.max_over_ranks(wrong));
@@ -64,18 +25,45 @@ Status check_result(Contestant& contestant, const Call& call, void* input,
   return {};
 }
 
-Status sample(Contestant& contestant, const Call& call, std::byte* input, std::size_t input_bytes,
-              int iterations, std::vector<double>* samples) {
+/// The time of one call of this rank, or the mean of several.
+Result<double> sample(Contestant& contestant, Contestant& starter, const Call& call,
+                      std::byte* input, std::size_t input_bytes) {
   const bool fresh = input_bytes >= kFreshBytes;
-  for (int i = 0; i < iterations; ++i) {
-    const int calls = fresh ? 1 : kCallsPerSample;
-    if (fresh) rewrite(input, input_bytes);
-    ALLRING_RETURN_IF_ERROR(contestant.barrier());
-    const double start = now_us();
-    for (int k = 0; k < calls; ++k) ALLRING_RETURN_IF_ERROR(contestant.run(call));
-    samples->push_back((now_us() - start) / calls);
+  const int calls = fresh ? 1 : kCallsPerSample;
+  if (fresh) rewrite(input, input_bytes);
+  ALLRING_RETURN_IF_ERROR(starter.barrier());
+  const double start = now_us();
+  for (int k = 0; k < calls; ++k) ALLRING_RETURN_IF_ERROR(contestant.run(call));
+  return (now_us() - start) / calls;
+}
+
+/// Elements of a call of about `bytes`: at least one, and equal parts where there are parts.
+std::size_t fitting_count(const Call& call, std::size_t bytes, std::size_t size) {
+  const std::size_t count = bytes / element_bytes(call.dtype);
+  switch (call.kind) {
+    case CollectiveKind::kBarrier:
+      return 0;
+    case CollectiveKind::kAllreduce:
+    case CollectiveKind::kBroadcast:
+      return std::max<std::size_t>(count, 1);
+    default:
+      return std::max<std::size_t>(count / size, 1) * size;
   }
-  return contestant.max_over_ranks(*samples);
+}
+
+/// The memory of a call.
+struct Place {
+  Memory input;
+  Memory output;
+};
+
+Result<Place> make_place(Contestant& contestant, const Call& call, const std::string& buffers) {
+  const std::size_t element = element_bytes(call.dtype);
+  ALLRING_ASSIGN_OR_RETURN(
+      Memory input, contestant.allocate(buffers, input_count(call, contestant.size()) * element));
+  ALLRING_ASSIGN_OR_RETURN(
+      Memory output, contestant.allocate(buffers, output_count(call, contestant.size()) * element));
+  return Place{std::move(input), std::move(output)};
 }
 
 }  // namespace
@@ -100,48 +88,61 @@ bool has_in_place(CollectiveKind kind) {
   return kind == CollectiveKind::kAllreduce || kind == CollectiveKind::kBroadcast;
 }
 
-Result<Measurement> measure(Contestant& contestant, const Arguments& arguments, std::size_t bytes,
-                            bool in_place) {
-  const auto size = static_cast<std::size_t>(contestant.size());
-  Measurement result;
-  result.collective = arguments.collective;
-  result.dtype = arguments.dtype;
-  result.op = arguments.op;
-  result.layer = contestant.layer();
-  result.in_place = in_place;
-
+Result<std::vector<Measurement>> measure(std::span<Contestant* const> contestants,
+                                         const Arguments& arguments, std::size_t bytes,
+                                         bool in_place) {
+  const int size = contestants.front()->size();
   Call call;
   call.kind = arguments.collective;
   call.dtype = arguments.dtype;
   call.op = arguments.op;
   call.root = arguments.root;
-  call.count = bytes / element_bytes(arguments.dtype);
-  const bool parts =
-      call.kind != CollectiveKind::kAllreduce && call.kind != CollectiveKind::kBroadcast;
-  if (parts) call.count = std::max<std::size_t>(call.count / size, 1) * size;
-  if (!parts && call.kind != CollectiveKind::kBarrier)
-    call.count = std::max<std::size_t>(call.count, 1);
-  if (call.kind == CollectiveKind::kBarrier) call.count = 0;
-  result.count = call.count;
-  result.bytes = call.count * element_bytes(call.dtype);
+  call.count = fitting_count(call, bytes, static_cast<std::size_t>(size));
 
-  Memory input(input_count(call, contestant.size()) * element_bytes(call.dtype));
-  Memory output(output_count(call, contestant.size()) * element_bytes(call.dtype));
-  call.input = input.data();
-  call.output = in_place ? input.data() : output.data();
+  // A peer has what a program would give it, private memory: ours, if that is private.
+  std::vector<Place> places;
+  ALLRING_ASSIGN_OR_RETURN(Place mine, make_place(*contestants.front(), call, arguments.buffers));
+  places.push_back(std::move(mine));
+  if (contestants.size() > 1 && arguments.buffers != "private") {
+    ALLRING_ASSIGN_OR_RETURN(Place peers, make_place(*contestants.back(), call, "private"));
+    places.push_back(std::move(peers));
+  }
 
-  if (arguments.check && call.kind != CollectiveKind::kBarrier)
-    ALLRING_RETURN_IF_ERROR(check_result(contestant, call, input.data(), &result));
-  result.algorithm = contestant.algorithm(call);
-  for (int i = 0; i < arguments.warmup_iterations; ++i)
-    ALLRING_RETURN_IF_ERROR(contestant.run(call));
-  std::memset(input.data(), 0, input.bytes());  // repeated in-place sums stay finite
-  std::vector<double> samples;
-  ALLRING_RETURN_IF_ERROR(sample(contestant, call, input.data(),
-                                 call.count == 0 ? 0 : input.bytes(), arguments.iterations,
-                                 &samples));
-  result.time = summarise(samples);
-  return result;
+  Contestant& starter = *contestants.back();
+  std::vector<Measurement> results;
+  std::vector<Entrant> entrants;
+  for (Contestant* contestant : contestants) {
+    Place& place = contestant == contestants.front() ? places.front() : places.back();
+    call.input = place.input.data();
+    call.output = in_place ? place.input.data() : place.output.data();
+    Measurement result;
+    result.collective = call.kind;
+    result.dtype = call.dtype;
+    result.op = call.op;
+    result.impl = contestant->impl();
+    result.layer = contestant->layer();
+    result.buffers = &place == &places.front() ? arguments.buffers : "private";
+    result.in_place = in_place;
+    result.count = call.count;
+    result.bytes = call.count * element_bytes(call.dtype);
+    if (arguments.check && call.kind != CollectiveKind::kBarrier)
+      ALLRING_RETURN_IF_ERROR(check_result(*contestant, call, place.input.data(), &result));
+    result.algorithm = contestant->algorithm(call);
+    for (int i = 0; i < arguments.warmup_iterations; ++i)
+      ALLRING_RETURN_IF_ERROR(contestant->run(call));
+    results.push_back(result);
+    std::memset(place.input.data(), 0, place.input.bytes());  // repeated sums stay finite
+    const std::size_t fresh_bytes = call.count == 0 ? 0 : place.input.bytes();
+    entrants.push_back({[=, &place, &starter] {
+      return sample(*contestant, starter, call, place.input.data(), fresh_bytes);
+    }});
+  }
+  ALLRING_RETURN_IF_ERROR(sample_in_turns(entrants, arguments.iterations));
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    ALLRING_RETURN_IF_ERROR(contestants.front()->max_over_ranks(entrants[i].samples));
+    results[i].time = summarise(entrants[i].samples);
+  }
+  return results;
 }
 
 }  // namespace allring::bench

@@ -1,28 +1,25 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "benchmarks/bench/arguments.h"
 #include "benchmarks/bench/contestant.h"
+#include "benchmarks/bench/timing.h"
 
 namespace allring::bench {
 
-/// What one call costs: over the samples, the slowest rank of each.
-struct Timing {
-  double min_us = 0;
-  double median_us = 0;
-  double max_us = 0;
-};
-
-/// One line of the table: a size, either in place or out of place.
+/// One contestant at one size, either in place or out of place.
 struct Measurement {
   CollectiveKind collective = CollectiveKind::kAllreduce;
   DataType dtype = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
+  std::string impl = "allring";
   std::string layer;
   std::string algorithm;
   bool in_place = false;
+  std::string buffers = "private";
   std::size_t bytes = 0;
   std::size_t count = 0;
   Timing time;
@@ -38,12 +35,17 @@ struct Measurement {
 /// Whether a collective has an in-place form (input and output are the same memory).
 bool has_in_place(CollectiveKind kind);
 
-/// Runs warm-up, check and timed calls of one size on all ranks together.
+/// Runs warm-up, check and timed calls of one size on all ranks together, for all contestants on
+/// the same ranks and the same memory. One Measurement for each, in their order.
 ///
 /// From 16 KiB up every rank rewrites its input before each timed call ("fresh"): otherwise the
 /// data would still lie in the cache of whoever reduced them. Below that, calls are too short for
 /// a clock each and a sample is the mean of kCallsPerSample of them.
-Result<Measurement> measure(Contestant& contestant, const Arguments& arguments, std::size_t bytes,
-                            bool in_place);
+///
+/// Several contestants take turns (sample_in_turns()). All samples start at the last contestant's
+/// barrier, whoever is measured.
+Result<std::vector<Measurement>> measure(std::span<Contestant* const> contestants,
+                                         const Arguments& arguments, std::size_t bytes,
+                                         bool in_place);
 
 }  // namespace allring::bench

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace allring::bench {
@@ -19,5 +20,8 @@ std::span<const Subcommand> subcommands();
 
 /// Null if there is none of this name.
 const Subcommand* find_subcommand(std::string_view name);
+
+/// Their names and summaries, for --help.
+std::string list_of_subcommands();
 
 }  // namespace allring::bench
