@@ -12,29 +12,45 @@
 #include <cstring>
 #include <utility>
 
-#include "collectives/base/check.h"
+#include "collectives/kernels/crc32c.h"
 
 namespace allring {
 
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kWordBytes = 4;
+constexpr std::size_t kHeaderBytes = 2 * kWordBytes;  // length, its checksum
 constexpr std::uint32_t kSignOfLife = 0xffffffff;
+constexpr std::uint32_t kMoreFollows = 0x80000000;
 constexpr std::size_t kReadBytes = 64 << 10;
 // Read from one peer before the others have their turn.
 constexpr int kReadsPerTurn = 16;
 constexpr int kProbes = 3;
 
-std::array<std::byte, kLengthBytes> encode_length(std::uint32_t length) {
-  std::array<std::byte, kLengthBytes> bytes;
-  for (int i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(length >> (8 * i));
+void append_word(std::vector<std::byte>* bytes, std::uint32_t word) {
+  for (int i = 0; i < 4; ++i) bytes->push_back(static_cast<std::byte>(word >> (8 * i)));
+}
+
+std::uint32_t word_at(const std::byte* bytes) {
+  std::uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) word |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
+  return word;
+}
+
+std::vector<std::byte> header(std::uint32_t length) {
+  std::vector<std::byte> bytes;
+  append_word(&bytes, length);
+  append_word(&bytes, crc32c(0, bytes.data(), kWordBytes));
   return bytes;
 }
 
-std::uint32_t decode_length(const std::byte* bytes) {
-  std::uint32_t length = 0;
-  for (int i = 0; i < 4; ++i) length |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
-  return length;
+std::vector<std::byte> part(std::span<const std::byte> content, bool more_follows) {
+  std::vector<std::byte> bytes =
+      header(static_cast<std::uint32_t>(content.size()) | (more_follows ? kMoreFollows : 0));
+  bytes.reserve(kHeaderBytes + content.size() + kWordBytes);
+  bytes.insert(bytes.end(), content.begin(), content.end());
+  append_word(&bytes, crc32c(0, content.data(), content.size()));
+  return bytes;
 }
 
 // Of the process at the other end of a unix socket: empty if it has no number here (it is in
@@ -56,10 +72,12 @@ void set_option(int fd, int level, int option, int value) {
 
 }  // namespace
 
-ControlLink::ControlLink(Rank peer, Rank world_rank, std::string name, Fd fd, TimePoint now)
+ControlLink::ControlLink(Rank peer, Rank world_rank, std::string name, std::string own_name, Fd fd,
+                         TimePoint now)
     : peer_(peer),
       world_rank_(world_rank),
       name_(std::move(name)),
+      own_name_(std::move(own_name)),
       fd_(std::move(fd)),
       process_(open_process(fd_.get())),
       last_heard_(now) {}
@@ -87,19 +105,15 @@ Status ControlLink::lost_because(const std::string& what) const {
 }
 
 void ControlLink::queue(std::span<const std::byte> bytes) {
-  ALLRING_CHECK(bytes.size() <= kLargestControlMessage, "a control message within its limit");
-  const auto length = encode_length(static_cast<std::uint32_t>(bytes.size()));
-  std::vector<std::byte> frame(kLengthBytes + bytes.size());
-  std::copy(length.begin(), length.end(), frame.begin());
-  std::copy(bytes.begin(), bytes.end(), frame.begin() + kLengthBytes);
-  outgoing_.push_back(std::move(frame));
+  while (bytes.size() > kControlPartBytes) {
+    outgoing_.push_back(part(bytes.first(kControlPartBytes), true));
+    bytes = bytes.subspan(kControlPartBytes);
+  }
+  outgoing_.push_back(part(bytes, false));
   spoken_ = true;
 }
 
-void ControlLink::queue_sign_of_life() {
-  const auto length = encode_length(kSignOfLife);
-  outgoing_.emplace_back(length.begin(), length.end());
-}
+void ControlLink::queue_sign_of_life() { outgoing_.push_back(header(kSignOfLife)); }
 
 void ControlLink::write() {
   while (!outgoing_.empty() && fd_) {
@@ -137,22 +151,37 @@ Status ControlLink::read(TimePoint now, std::vector<std::vector<std::byte>>* mes
 
 Status ControlLink::take_messages(std::vector<std::vector<std::byte>>* messages) {
   std::size_t at = 0;
-  while (incoming_.size() - at >= kLengthBytes) {
-    const std::uint32_t length = decode_length(incoming_.data() + at);
-    if (length == kSignOfLife) {
-      at += kLengthBytes;
+  while (incoming_.size() - at >= kHeaderBytes) {
+    const std::byte* const begin = incoming_.data() + at;
+    const std::uint32_t word = word_at(begin);
+    // Before it is believed: a wrong length would be waited for in vain.
+    if (word_at(begin + kWordBytes) != crc32c(0, begin, kWordBytes)) return arrived_changed();
+    if (word == kSignOfLife) {
+      at += kHeaderBytes;
       continue;
     }
-    if (length > kLargestControlMessage)
-      return lost_because("announced a control message of " + std::to_string(length) +
-                          " bytes: another version of Allring, or corrupt");
-    if (incoming_.size() - at - kLengthBytes < length) break;
-    const auto begin = incoming_.begin() + static_cast<std::ptrdiff_t>(at + kLengthBytes);
-    messages->emplace_back(begin, begin + length);
-    at += kLengthBytes + length;
+    const std::size_t length = word & ~kMoreFollows;
+    if (length > kControlPartBytes)
+      return lost_because("announced " + std::to_string(length) +
+                          " bytes at once: another version of Allring");
+    if (incoming_.size() - at - kHeaderBytes < length + kWordBytes) break;
+    const std::byte* const content = begin + kHeaderBytes;
+    if (word_at(content + length) != crc32c(0, content, length)) return arrived_changed();
+    earlier_parts_.insert(earlier_parts_.end(), content, content + length);
+    if ((word & kMoreFollows) == 0) messages->push_back(std::exchange(earlier_parts_, {}));
+    at += kHeaderBytes + length + kWordBytes;
   }
   incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(at));
   return {};
+}
+
+Status ControlLink::arrived_changed() const {
+  return Status::peer_lost(
+      world_rank_,
+      "a control message from " + name_ + " to " + own_name_ +
+          " arrived with a wrong CRC32C: it was changed on the wire, in a network card "
+          "or in memory, and was not used. Check the network hardware of the two hosts "
+          "(ethtool -S, dmesg)");
 }
 
 Status ControlLink::read_failure(int error) const {

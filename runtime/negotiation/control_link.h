@@ -15,15 +15,19 @@
 
 namespace allring {
 
-inline constexpr std::size_t kLargestControlMessage = 64u << 20;
+/// Longer messages travel in parts.
+inline constexpr std::size_t kControlPartBytes = 1u << 20;
 
-/// One connection of a control channel: whole messages in and out, without blocking. On the wire a
-/// message is its u32 length, little endian, and its bytes; the length 2^32 - 1 alone is a sign of
-/// life. Memory grows with what has arrived, not with what a length promises. Thread-compatible.
+/// One connection of a control channel: whole messages of any length in and out, without blocking.
+/// On the wire a part of a message is its length (u32, little endian; bit 31: more parts follow),
+/// CRC32C of that, its bytes, and CRC32C of those; the length 2^32 - 1 with its CRC32C alone is a
+/// sign of life. Memory grows with what has arrived, not with what a length promises.
+/// Thread-compatible.
 class ControlLink {
  public:
-  /// @param peer in the group; @param world_rank and @param name for messages.
-  ControlLink(Rank peer, Rank world_rank, std::string name, Fd fd, TimePoint now);
+  /// @param peer in the group; @param world_rank, @param name and @param own_name for messages.
+  ControlLink(Rank peer, Rank world_rank, std::string name, std::string own_name, Fd fd,
+              TimePoint now);
 
   /// Lets the system notice a cut network where it can do so sooner than `silence`.
   void watch_network(nanoseconds silence);
@@ -47,7 +51,7 @@ class ControlLink {
   bool has_queued() const { return !outgoing_.empty(); }
 
   /// Reads what is there, up to a limit, and appends whole messages to *messages.
-  /// @return kPeerLost if the link is of no further use.
+  /// @return kPeerLost if the link is of no further use, also because bytes arrived changed.
   Status read(TimePoint now, std::vector<std::vector<std::byte>>* messages);
 
   /// Ends the connection, also for processes that have inherited it.
@@ -63,15 +67,18 @@ class ControlLink {
  private:
   Status take_messages(std::vector<std::vector<std::byte>>* messages);
   Status read_failure(int error) const;
+  Status arrived_changed() const;
 
   const Rank peer_;
   const Rank world_rank_;
   const std::string name_;
+  const std::string own_name_;
   Fd fd_;
   Fd process_;
   std::deque<std::vector<std::byte>> outgoing_;
   std::size_t sent_ = 0;  // of outgoing_.front()
   std::vector<std::byte> incoming_;
+  std::vector<std::byte> earlier_parts_;  // of the message that is arriving
   TimePoint last_heard_;
   bool spoken_ = false;
 };

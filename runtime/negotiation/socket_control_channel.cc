@@ -82,8 +82,8 @@ Status SocketControlChannel::open(Endpoint& endpoint, const Settings& settings, 
     Result<Fd> fd = rank_ == 0 ? endpoint.accept(settings.channel, world_rank, deadline)
                                : endpoint.connect(world_rank, settings.channel, deadline);
     if (!fd.ok()) return fd.status().with_prefix("control channel: ");
-    ALLRING_RETURN_IF_ERROR(
-        add_link(peer, world_rank, endpoint.peer(world_rank).describe(), std::move(fd).value()));
+    ALLRING_RETURN_IF_ERROR(add_link(peer, world_rank, endpoint.peer(world_rank).describe(),
+                                     endpoint.info().describe(), std::move(fd).value()));
   }
   last_poll_ = Clock::real().now();
   if (heartbeat_timeout_ > nanoseconds::zero())
@@ -100,9 +100,10 @@ Status SocketControlChannel::watch(int fd, std::uint32_t index) {
   return Status::from_errno("cannot watch a control connection", errno);
 }
 
-Status SocketControlChannel::add_link(Rank peer, Rank world_rank, std::string name, Fd fd) {
-  auto link = std::make_unique<ControlLink>(peer, world_rank, std::move(name), std::move(fd),
-                                            Clock::real().now());
+Status SocketControlChannel::add_link(Rank peer, Rank world_rank, std::string name,
+                                      std::string own_name, Fd fd) {
+  auto link = std::make_unique<ControlLink>(peer, world_rank, std::move(name), std::move(own_name),
+                                            std::move(fd), Clock::real().now());
   if (heartbeat_timeout_ > nanoseconds::zero()) link->watch_network(heartbeat_timeout_);
   link->polled_events = EPOLLIN;
   const auto index = static_cast<std::uint32_t>(links_.size());

@@ -26,7 +26,9 @@ namespace allring {
 /// provided that its coordinator thread comes back to receive() so often. A rank that was stopped
 /// itself for a while gives the others their full time again before it calls them silent.
 ///
-/// Threads: see ControlChannel. A message is at most kLargestControlMessage bytes.
+/// What arrives changed is never used: the link is lost, with an error that names both ranks.
+///
+/// Threads: see ControlChannel.
 class SocketControlChannel final : public ControlChannel {
  public:
   struct Settings {
@@ -62,7 +64,7 @@ class SocketControlChannel final : public ControlChannel {
 
   Status open(Endpoint& endpoint, const Settings& settings, Deadline deadline);
   Status watch(int fd, std::uint32_t index);
-  Status add_link(Rank peer, Rank world_rank, std::string name, Fd fd);
+  Status add_link(Rank peer, Rank world_rank, std::string name, std::string own_name, Fd fd);
   ControlLink* link(Rank peer);
   void poll(Deadline deadline);
   void serve(ControlLink& link, std::uint32_t events);
