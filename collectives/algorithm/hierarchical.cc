@@ -16,11 +16,18 @@ namespace {
 
 // Of what one rank sends to one host at a time: enough for a socket's bandwidth.
 constexpr std::size_t kMessageBytes = 64 * 1024;
+// So many turns may pass until what was sent to the other hosts is needed: each lasts about as long
+// as its segment takes on the wire, 2 ms on 1 Gbit/s, 0.2 ms on 10 Gbit/s.
+constexpr int kTurnsOnWire = 2;
+constexpr int kDepth = kTurnsOnWire + 1;
 
-bool supports(const CollectiveArgs& args, Group& group) {
+bool supports(const CollectiveArgs&, Group& group) {
   return group.local() != nullptr && group.cross() != nullptr && group.local()->size() >= 2 &&
-         group.cross()->size() >= 2 && allows_partial_results(args.reduction);
+         group.cross()->size() >= 2;
 }
+
+/// Sums of a host must not be rounded to 16 bits, as the whole sum will be.
+bool widens(const CollectiveArgs& args) { return !allows_partial_results(args.reduction); }
 
 std::size_t segments_of(const CollectiveArgs& args, Group& group) {
   const std::size_t segment_bytes = kMessageBytes * group.size();
@@ -36,6 +43,7 @@ class Hierarchical {
  public:
   Hierarchical(const CollectiveArgs& args, Group& group, Deadline deadline)
       : args_(args),
+        group_(group),
         local_(*group.local()),
         cross_(*group.cross()),
         deadline_(deadline),
@@ -45,21 +53,27 @@ class Hierarchical {
             args.reduction, [this](Rank host, int segment) { return piece(host, segment); },
             // Sums of the host lie in the output.
             static_cast<const std::byte*>(args.output), static_cast<std::byte*>(args.output), 0,
-            cross_, deadline) {}
+            cross_, deadline) {
+    if (!widens(args)) return;
+    exchange_.widen([this](const Chunk& part, int segment) {
+      return wide_sums(segment) + (part.offset - slice(segment).offset);
+    });
+  }
 
   Status run() {
     const std::size_t largest_slice = args_.count / segments_ / local_.size() + 2;
-    ALLRING_RETURN_IF_ERROR(exchange_.prepare(largest_slice / cross_.size() + 1));
-    for (int turn = 0; turn < segments_ + 2; ++turn) {
+    ALLRING_RETURN_IF_ERROR(exchange_.prepare(largest_slice / cross_.size() + 1, kDepth));
+    if (widens(args_)) ALLRING_RETURN_IF_ERROR(make_room_for_wide(largest_slice));
+    for (int turn = 0; turn < segments_ + 2 * kTurnsOnWire; ++turn) {
       if (turn < segments_) {
         ALLRING_RETURN_IF_ERROR(reduce_within_host(turn));
         ALLRING_RETURN_IF_ERROR(exchange_.send(turn));
       }
-      if (const int added = turn - 1; added >= 0 && added < segments_) {
+      if (const int added = turn - kTurnsOnWire; added >= 0 && added < segments_) {
         ALLRING_RETURN_IF_ERROR(exchange_.add(added));
         ALLRING_RETURN_IF_ERROR(exchange_.share(added));
       }
-      if (const int settled = turn - 2; settled >= 0) {
+      if (const int settled = turn - 2 * kTurnsOnWire; settled >= 0) {
         ALLRING_RETURN_IF_ERROR(exchange_.settle(settled));
         ALLRING_RETURN_IF_ERROR(gather_within_host(settled));
       }
@@ -86,6 +100,19 @@ class Hierarchical {
     return static_cast<std::byte*>(args_.output) + element * element_bytes_;
   }
 
+  /// A segment of float32, and this rank's slices of those under way.
+  Status make_room_for_wide(std::size_t largest_slice) {
+    const std::size_t largest_segment = args_.count / segments_ + 1;
+    slice_room_ = (largest_slice + 15) / 16 * 16;
+    ALLRING_ASSIGN_OR_RETURN(
+        const std::span<std::byte> memory,
+        group_.scratch((kDepth * slice_room_ + largest_segment) * sizeof(float)));
+    wide_ = reinterpret_cast<float*>(memory.data());
+    return {};
+  }
+  float* wide_sums(int segment) const { return wide_ + segment % kDepth * slice_room_; }
+  float* wide_input() const { return wide_ + kDepth * slice_room_; }
+
   Status reduce_within_host(int segment) {
     const Chunk whole = segment_elements(segment);
     const auto counts = even_counts(whole.count, local_.size());
@@ -94,6 +121,14 @@ class Hierarchical {
     args.reduction = args_.reduction.partial();
     args.input = static_cast<const std::byte*>(args_.input) + whole.offset * element_bytes_;
     args.output = output(slice(segment).offset);
+    if (wide_ != nullptr) {
+      const auto widen =
+          args_.reduction.dtype == DataType::kFloat16 ? float16_to_float32 : bfloat16_to_float32;
+      widen(wide_input(), static_cast<const std::uint16_t*>(args.input), whole.count);
+      args.reduction.dtype = DataType::kFloat32;
+      args.input = wide_input();
+      args.output = wide_sums(segment);
+    }
     args.count = whole.count;
     args.counts = counts;
     return within_host(kSlotsReduceScatter, kRingReduceScatter, args, local_)
@@ -114,12 +149,15 @@ class Hierarchical {
   }
 
   const CollectiveArgs& args_;
+  Group& group_;
   Group& local_;
   Group& cross_;
   const Deadline deadline_;
   const std::size_t element_bytes_;
   const int segments_;
   PairwisePipeline exchange_;
+  float* wide_ = nullptr;
+  std::size_t slice_room_ = 0;
 };
 
 Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
@@ -133,8 +171,9 @@ double cost_us(const CollectiveArgs& args, Group& group) {
   const double local = group.local()->size();
   // As if each host shared memory: one may not, which the others cannot see, and all must agree.
   const double within = 2 * (local - 1) * memory.flag_us + 3 * args.bytes() * memory.us_per_byte;
+  const double passes = widens(args) ? 3 : 2;  // the raw pieces are twice as long
   const double between = 2 * (wire.alpha_us + (hosts - 2) * wire.overhead_us) +
-                         2.0 * args.bytes() * (hosts - 1) / hosts * wire.us_per_byte;
+                         passes * args.bytes() * (hosts - 1) / hosts * wire.us_per_byte;
   // What is pipelined counts once: the longer of the two, and of the other one segment.
   const double segments = segments_of(args, group);
   return std::max(within, between) + std::min(within, between) / segments +

@@ -14,6 +14,8 @@ namespace {
 
 bool supports(const CollectiveArgs&, Group& group) { return group.size() >= 2; }
 
+constexpr int kDepth = 2;  // segments that are sent before the first is added
+
 /// So many segments that two of each rank's fit into the second-level cache.
 int good_segments(std::span<const std::size_t> counts, std::size_t element) {
   constexpr std::size_t kScratchBytes = 1 << 20;
@@ -39,7 +41,7 @@ Status allreduce(const CollectiveArgs& args, Group& group, Deadline deadline) {
   PairwisePipeline pipeline(args.reduction, pieces_of(counts, segments),
                             static_cast<const std::byte*>(args.input),
                             static_cast<std::byte*>(args.output), 0, group, deadline);
-  ALLRING_RETURN_IF_ERROR(pipeline.prepare(counts[group.rank()] / segments + 1));
+  ALLRING_RETURN_IF_ERROR(pipeline.prepare(counts[group.rank()] / segments + 1, kDepth));
   ALLRING_RETURN_IF_ERROR(pipeline.send(0));
   for (int segment = 0; segment < segments; ++segment) {
     if (segment + 1 < segments) ALLRING_RETURN_IF_ERROR(pipeline.send(segment + 1));
@@ -55,7 +57,7 @@ Status reduce_scatter(const CollectiveArgs& args, Group& group, Deadline deadlin
   PairwisePipeline pipeline(
       args.reduction, pieces_of(args.counts, segments), static_cast<const std::byte*>(args.input),
       static_cast<std::byte*>(args.output), offsets_of(args.counts)[group.rank()], group, deadline);
-  ALLRING_RETURN_IF_ERROR(pipeline.prepare(args.counts[group.rank()] / segments + 1));
+  ALLRING_RETURN_IF_ERROR(pipeline.prepare(args.counts[group.rank()] / segments + 1, kDepth));
   ALLRING_RETURN_IF_ERROR(pipeline.send(0));
   for (int segment = 0; segment < segments; ++segment) {
     if (segment + 1 < segments) ALLRING_RETURN_IF_ERROR(pipeline.send(segment + 1));

@@ -18,18 +18,32 @@ PairwisePipeline::PairwisePipeline(const Reduction& reduction, Pieces pieces,
       group_(group),
       deadline_(deadline),
       element_bytes_(allring::element_bytes(reduction.dtype)),
+      raw_element_bytes_(element_bytes_),
       tag_(group.next_tag()),
       sources_(group.size()) {}
 
-Status PairwisePipeline::prepare(std::size_t largest_piece) {
-  slot_bytes_ =
-      (largest_piece * element_bytes_ + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
-  ALLRING_ASSIGN_OR_RETURN(scratch_, group_.scratch(2 * group_.size() * slot_bytes_));
+void PairwisePipeline::widen(Wide wide) {
+  wide_ = std::move(wide);
+  raw_element_bytes_ = sizeof(float);
+}
+
+const std::byte* PairwisePipeline::raw(const Chunk& piece, int segment) const {
+  if (wide_) return reinterpret_cast<const std::byte*>(wide_(piece, segment));
+  return input_ + piece.offset * element_bytes_;
+}
+
+Status PairwisePipeline::prepare(std::size_t largest_piece, int depth) {
+  depth_ = depth;
+  raw_.resize(depth);
+  shared_.resize(depth);
+  slot_bytes_ = (largest_piece * raw_element_bytes_ + kCacheLineBytes - 1) / kCacheLineBytes *
+                kCacheLineBytes;
+  ALLRING_ASSIGN_OR_RETURN(scratch_, group_.scratch(depth * group_.size() * slot_bytes_));
   return {};
 }
 
 std::byte* PairwisePipeline::received(int segment, Rank from) const {
-  const std::size_t index = static_cast<std::size_t>(segment % 2) * group_.size() + from;
+  const std::size_t index = static_cast<std::size_t>(segment % depth_) * group_.size() + from;
   return scratch_.data() + index * slot_bytes_;
 }
 
@@ -44,14 +58,14 @@ Status PairwisePipeline::wait_all(std::vector<Ticket>* tickets) {
 Status PairwisePipeline::send(int segment) {
   const int size = group_.size();
   const Rank rank = group_.rank();
-  std::vector<Ticket>& tickets = raw_[segment % 2];
+  std::vector<Ticket>& tickets = raw_[segment % depth_];
   const Chunk own = pieces_(rank, segment);
   for (int step = 1; step < size && own.count > 0; ++step) {
     const Rank from = (rank + size - step) % size;
     ALLRING_ASSIGN_OR_RETURN(
         tickets.emplace_back(),
         group_.transport().post_recv(from, tag_,
-                                     {received(segment, from), own.count * element_bytes_}));
+                                     {received(segment, from), own.count * raw_element_bytes_}));
   }
   for (int step = 1; step < size; ++step) {
     const Rank to = (rank + step) % size;
@@ -59,27 +73,43 @@ Status PairwisePipeline::send(int segment) {
     if (theirs.count == 0) continue;
     ALLRING_ASSIGN_OR_RETURN(
         tickets.emplace_back(),
-        group_.transport().post_send(
-            to, tag_, {input_ + theirs.offset * element_bytes_, theirs.count * element_bytes_}));
+        group_.transport().post_send(to, tag_,
+                                     {raw(theirs, segment), theirs.count * raw_element_bytes_}));
   }
   return {};
 }
 
 Status PairwisePipeline::add(int segment) {
   // The sends too: share() receives into the places that they are read from.
-  ALLRING_RETURN_IF_ERROR(wait_all(&raw_[segment % 2]));
+  ALLRING_RETURN_IF_ERROR(wait_all(&raw_[segment % depth_]));
   const Chunk own = pieces_(group_.rank(), segment);
   for (Rank from = 0; from < group_.size(); ++from) sources_[from] = received(segment, from);
-  sources_[group_.rank()] = input_ + own.offset * element_bytes_;
+  sources_[group_.rank()] = raw(own, segment);
+  if (wide_) {
+    add_wide(own, segment);
+    return {};
+  }
   void* sum = in_output(own);
   reduce({&sum, 1}, sources_, own.count, reduction_);
   return {};
 }
 
+void PairwisePipeline::add_wide(const Chunk& own, int segment) {
+  // Nothing is received from oneself.
+  void* sum = received(segment, group_.rank());
+  Reduction wide = reduction_;
+  wide.dtype = DataType::kFloat32;
+  reduce({&sum, 1}, sources_, own.count, wide);
+  auto* rounded = reinterpret_cast<std::uint16_t*>(in_output(own));
+  const auto narrow =
+      reduction_.dtype == DataType::kFloat16 ? float32_to_float16 : float32_to_bfloat16;
+  narrow(rounded, static_cast<const float*>(sum), own.count);
+}
+
 Status PairwisePipeline::share(int segment) {
   const int size = group_.size();
   const Rank rank = group_.rank();
-  std::vector<Ticket>& tickets = shared_[segment % 2];
+  std::vector<Ticket>& tickets = shared_[segment % depth_];
   for (int step = 1; step < size; ++step) {
     const Rank from = (rank + size - step) % size;
     const Chunk theirs = pieces_(from, segment);
@@ -98,7 +128,7 @@ Status PairwisePipeline::share(int segment) {
   return {};
 }
 
-Status PairwisePipeline::settle(int segment) { return wait_all(&shared_[segment % 2]); }
+Status PairwisePipeline::settle(int segment) { return wait_all(&shared_[segment % depth_]); }
 
 double pairwise_cost_us(std::size_t bytes, int phases, const Group& group) {
   const MessageCost message = message_cost(group);

@@ -16,9 +16,9 @@ namespace allring {
 ///
 /// For each segment, in ascending order: send(s) posts the raw segment of each chunk to its owner
 /// and receives for one's own; add(s) waits for these and adds them up; share(s) posts the sums of
-/// segment s to all others and receives theirs; settle(s) waits for these. At most two segments
-/// may be between send and add. All ranks must make the same calls in the same order. No call
-/// but add and settle blocks.
+/// segment s to all others and receives theirs; settle(s) waits for these. At most `depth`
+/// segments may be between send and add, and as many between share and settle. All ranks must
+/// make the same calls in the same order. No call but add and settle blocks.
 class PairwisePipeline {
  public:
   /// Elements of the vector, equal on all ranks.
@@ -30,8 +30,16 @@ class PairwisePipeline {
   PairwisePipeline(const Reduction& reduction, Pieces pieces, const std::byte* input,
                    std::byte* output, std::size_t output_begin, Group& group, Deadline deadline);
 
-  /// Gets working memory for pieces of so many elements at most. Once, before all others.
-  Status prepare(std::size_t largest_piece);
+  /// Where float32 pieces of a segment lie that is sent; see widen().
+  using Wide = std::function<const float*(const Chunk& piece, int segment)>;
+
+  /// For 16-bit sums of what is a partial sum already: the pieces that go to their owners are
+  /// float32, from `wide` instead of the input, and are rounded once, when they are added; the sums
+  /// travel as 16 bits. Before prepare().
+  void widen(Wide wide);
+  /// Gets working memory for `depth` pieces of so many elements at most from each rank. Once,
+  /// before all others.
+  Status prepare(std::size_t largest_piece, int depth);
   Status send(int segment);
   Status add(int segment);
   Status share(int segment);
@@ -42,6 +50,8 @@ class PairwisePipeline {
     return output_ + (elements.offset - output_begin_) * element_bytes_;
   }
   std::byte* received(int segment, Rank from) const;
+  const std::byte* raw(const Chunk& piece, int segment) const;
+  void add_wide(const Chunk& own, int segment);
   Status wait_all(std::vector<Ticket>* tickets);
 
   const Reduction reduction_;
@@ -52,12 +62,15 @@ class PairwisePipeline {
   Group& group_;
   const Deadline deadline_;
   const std::size_t element_bytes_;
+  std::size_t raw_element_bytes_;
+  Wide wide_;
   const Tag tag_;
   std::size_t slot_bytes_ = 0;
   std::span<std::byte> scratch_;
   std::vector<const void*> sources_;
-  std::vector<Ticket> raw_[2];  // by parity of the segment
-  std::vector<Ticket> shared_[2];
+  int depth_ = 0;
+  std::vector<std::vector<Ticket>> raw_;  // [segment % depth]
+  std::vector<std::vector<Ticket>> shared_;
 };
 
 /// Estimated microseconds for `phases` exchanges of `bytes` in total.

@@ -77,6 +77,18 @@ TEST_CASE("16-bit floats halve the bytes between hosts") {
   }
 }
 
+TEST_CASE("between hosts of several ranks 16-bit floats take three quarters") {
+  const auto [hosts, local] = GENERATE(std::pair(2, 2), std::pair(2, 8), std::pair(4, 2));
+  const std::vector<int> ranks(hosts, local);
+  for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
+    INFO(hosts << " hosts of " << local);
+    const std::size_t sent = bytes_leaving(ranks, dtype, kCount);
+    const std::size_t least = 3 * 2 * kCount * (hosts - 1) / hosts;
+    CHECK(sent >= least);
+    CHECK(sent <= least + least / 10'000);  // segments do not split evenly
+  }
+}
+
 TEST_CASE("a host sends what one rank in its place would send") {
   const auto [hosts, local] = GENERATE(std::pair(2, 2), std::pair(2, 3), std::pair(4, 2));
   const std::vector<int> ranks(hosts, local);
