@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -34,7 +35,7 @@ def wait_until(condition, timeout_s=30):
 
 
 class Lab:
-    """Three hosts h0, h1 and h2; a job starts on h0."""
+    """Three hosts h0, h1 and h2, on two networks; a job starts on h0."""
 
     def __init__(self, folder):
         # Everything but /tmp, /run and /dev/shm is shared by the hosts.
@@ -111,7 +112,7 @@ def lab():
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         lab = Lab(folder)
         lab.cluster("down")
-        lab.cluster("up", "3")
+        lab.cluster("up", "3", "--nics", "2")
         try:
             yield lab
         finally:
@@ -332,6 +333,46 @@ def test_a_crashed_host_is_an_error(lab):
         lab.cluster("boot", "h2")
     assert result.returncode == 1
     assert "rank 1 on host h2 failed first: lost with its host" in result.stderr
+
+
+# Sums until a sum is wrong (exit code 7) or an error ends it.
+SUMMING = """
+import pathlib, os, sys
+import numpy as np
+import allring
+allring.init()
+element = np.arange(300_000, dtype=np.float32) % 1000
+expected = sum(element + rank for rank in range(allring.size()))
+for step in range(100_000):
+    total = allring.allreduce(element + allring.rank(), op=allring.Sum, name=f"sum.{step % 3}")
+    if not np.array_equal(total, expected):
+        os._exit(7)
+    if step == 2:
+        pathlib.Path(sys.argv[1] + "." + os.environ["RANK"]).touch()
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_bits_that_flip_between_hosts_give_an_error_that_names_the_link(lab, seed):
+    """Ranks speak over the second network, so that ssh and the agents' stream stay whole."""
+    target = lab.folder / f"summed.{seed}"
+    process = lab.start(
+        *("-H", "h0,h1,h2", "--network-interfaces", "eth1"),
+        *(sys.executable, "-c", SUMMING, target),
+    )
+    try:
+        assert wait_until(lambda: len(list(lab.folder.glob(target.name + ".*"))) == 3)
+        lab.cluster("shape", "h1", "nic", 1, "corrupt", "1%", "seed", seed)
+        result = lab.end(process)
+    finally:
+        lab.cluster("shape", "h1", "nic", 1, "off")
+    assert result.returncode not in (0, 7), result.stderr
+    link = r"from rank (\d) \(host h(\d)\b[^)]*\) to rank (\d) \(host h(\d)\b[^)]*\)"
+    named = re.search(link + "[^\n]*arrived with a wrong CRC32C", result.stderr)
+    assert named, result.stderr
+    sender, sender_host, receiver, receiver_host = named.groups()
+    assert (sender, receiver) == (sender_host, receiver_host)
+    assert sender != receiver and "1" in (sender, receiver)
 
 
 def refusal(lab, *words, code, says, **options):
