@@ -10,8 +10,10 @@
 #include "benchmarks/bench/bare_job.h"
 #include "benchmarks/bench/command_line.h"
 #include "collectives/schedule/chunks.h"
+#include "collectives/transport/arena.h"
 #include "collectives/transport/heap_host_memory.h"
 #include "collectives/transport/inproc.h"
+#include "collectives/transport/segment.h"
 
 namespace allring::bench {
 
@@ -85,10 +87,19 @@ class ImaginedGroup {
                                      topology_.hosts() == 1 ? memory : nullptr);
     group_->set_costs(costs);
     build_hierarchy(*group_, memory);
+    if (memory != nullptr && topology_.hosts() == 1 && options.arena_bytes > 0) add_arena();
   }
   Group& group() { return *group_; }
 
  private:
+  /// That it is there matters, not how large it is.
+  void add_arena() {
+    const Arena::Shape shape = Arena::Shape::of(topology_.size(), 1 << 20);
+    Result<std::shared_ptr<Segment>> memory = Segment::create_sparse(shape.bytes());
+    if (!memory.ok()) return;
+    group_->set_arena({std::make_shared<Arena>(*memory, shape, 0), topology_.ranks_on(0)});
+  }
+
   static std::vector<std::string> host_of(const std::vector<int>& ranks) {
     std::vector<std::string> hosts;
     for (std::size_t host = 0; host < ranks.size(); ++host)

@@ -1,5 +1,6 @@
 #include "collectives/transport/cost_parameters.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -46,10 +47,13 @@ const Row* find(const std::string& name) {
 
 std::string CostParameters::to_text() const {
   CostParameters copy = *this;
-  std::ostringstream text;
-  text.precision(17);
-  for (const Row& row : kRows) text << row.name << ' ' << row.field(copy) << '\n';
-  return text.str();
+  std::string text;
+  for (const Row& row : kRows) {
+    char value[32];  // the shortest that is read as the same
+    const auto end = std::to_chars(value, value + sizeof(value), row.field(copy)).ptr;
+    text.append(row.name).append(" ").append(value, end).append("\n");
+  }
+  return text;
 }
 
 Result<CostParameters> CostParameters::parse(std::string_view text) {

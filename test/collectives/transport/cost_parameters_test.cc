@@ -23,6 +23,7 @@ TEST_CASE("what is written is read") {
   costs.reduce_us_per_byte = 12345.678;
   CHECK(CostParameters::parse(costs.to_text()).value() == costs);
   CHECK(CostParameters::parse("").value() == CostParameters());
+  CHECK(CostParameters().to_text().find("host_memory.line_us 0.15\n") == 0);
 }
 
 TEST_CASE("what is not named keeps its default, and comments are none of it") {

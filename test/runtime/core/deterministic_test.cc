@@ -16,6 +16,11 @@ namespace allring::test {
 namespace {
 
 constexpr std::int64_t kCount = 1201;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kMostRanks = 3;  // the sanitizers watch the threads
+#else
+constexpr int kMostRanks = 5;
+#endif
 constexpr DataType kFloats[] = {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32,
                                 DataType::kFloat64};
 
@@ -112,7 +117,7 @@ std::vector<Topology> topologies_of(int size) {
 }  // namespace
 
 TEST_CASE("the same bits whatever the fusion, padding, lanes, algorithm and hosts") {
-  for (int size = 2; size <= 5; ++size) {
+  for (int size = 2; size <= kMostRanks; ++size) {
     const std::string expected = averages_with(Topology::single_host(size), deterministic(), 1, 0);
     for (const Topology& topology : topologies_of(size)) {
       INFO(size << " ranks on " << topology.hosts() << " hosts");
@@ -139,7 +144,7 @@ TEST_CASE("the same bits whatever the fusion, padding, lanes, algorithm and host
 }
 
 TEST_CASE("reduce_scatter has the same bits whatever carries it") {
-  for (int size = 2; size <= 5; ++size) {
+  for (int size = 2; size <= kMostRanks; ++size) {
     const std::string expected =
         averages_with(Topology::single_host(size), deterministic(), 1, 0, true);
     for (const Topology& topology : topologies_of(size)) {
