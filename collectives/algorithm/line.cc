@@ -21,6 +21,8 @@ Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
 
   const void* sources[kMostHostRanks];
   for (Rank rank = 0; rank < group.size(); ++rank) {
+    sources[rank] = args.input;
+    if (rank == group.rank()) continue;
     ALLRING_RETURN_IF_ERROR(exchange.await(rank, deadline));
     sources[rank] = exchange.payload(rank);
   }

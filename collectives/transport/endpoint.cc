@@ -9,6 +9,7 @@
 
 #include "collectives/base/log.h"
 #include "collectives/base/thread.h"
+#include "collectives/transport/core_mask.h"
 
 namespace allring {
 
@@ -81,6 +82,7 @@ Status Endpoint::listen() {
   info_.pid = getpid();
   info_.uid = geteuid();
   info_.shared_memory = settings_.shared_memory;
+  info_.core_mask = this_core_mask();
   info_.unix_name = random_name();
   ALLRING_ASSIGN_OR_RETURN(Fd listener, listen_unix(info_.unix_name));
   listeners_.push_back(std::move(listener));

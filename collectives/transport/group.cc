@@ -46,7 +46,10 @@ Topology sub_topology(const Topology& parent, const std::vector<Rank>& members) 
 }  // namespace
 
 Group::Group(Topology topology, Transport& transport, HostMemory* host_memory)
-    : topology_(std::move(topology)), transport_(&transport), host_memory_(host_memory) {
+    : topology_(std::move(topology)),
+      rank_(transport.rank()),
+      transport_(&transport),
+      host_memory_(host_memory) {
   ALLRING_CHECK(topology_.size() == transport.size(), "topology and transport differ in size");
   ALLRING_CHECK(host_memory == nullptr || (host_memory->ranks() == transport.size() &&
                                            host_memory->rank() == transport.rank()),

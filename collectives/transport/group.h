@@ -34,8 +34,8 @@ class Group {
   Group(Topology topology, Transport& transport, HostMemory* host_memory);
   ~Group();
 
-  Rank rank() const { return transport_->rank(); }
-  int size() const { return transport_->size(); }
+  Rank rank() const { return rank_; }
+  int size() const { return topology_.size(); }
   Transport& transport() { return *transport_; }
   /// Null unless all ranks of this group share memory.
   HostMemory* host_memory() { return host_memory_; }
@@ -74,6 +74,7 @@ class Group {
 
  private:
   Topology topology_;
+  Rank rank_;
   Transport* transport_;
   HostMemory* host_memory_;
   GroupArena arena_;

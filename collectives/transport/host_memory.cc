@@ -17,8 +17,7 @@ namespace allring {
 
 namespace {
 
-constexpr std::size_t kFlagBytes = 128;   // two lines: the adjacent-line prefetcher pairs them
-constexpr std::size_t kLineStride = 128;  // for the same reason
+constexpr std::size_t kFlagBytes = 128;  // two lines: the adjacent-line prefetcher pairs them
 constexpr std::size_t kPageBytes = 4096;
 constexpr nanoseconds kLongestSleep = milliseconds(10);
 
@@ -28,7 +27,7 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 
 std::size_t lines_offset(int ranks) { return HostMemory::kFlagLines * ranks * kFlagBytes; }
 std::size_t slots_offset(int ranks) {
-  return round_up(lines_offset(ranks) + 2 * ranks * kLineStride, kPageBytes);
+  return round_up(lines_offset(ranks) + 2 * ranks * HostMemory::kLineStride, kPageBytes);
 }
 
 bool reached(std::uint32_t now, std::uint32_t wanted) {
@@ -60,6 +59,8 @@ timespec to_timespec(nanoseconds duration) {
   return {.tv_sec = whole.count(), .tv_nsec = (duration - whole).count()};
 }
 
+constexpr std::uint64_t kEagerTurns = 8;
+
 /// How long one sleep may last, so that deadlines and aborts are seen in time.
 nanoseconds sleep_length(nanoseconds longest, Deadline deadline) {
   if (deadline == kNoDeadline) return longest;
@@ -68,13 +69,14 @@ nanoseconds sleep_length(nanoseconds longest, Deadline deadline) {
 
 }  // namespace
 
-WaitPolicy WaitPolicy::choose(int ranks_on_host, std::string_view mode) {
+WaitPolicy WaitPolicy::choose(int ranks_on_host, std::string_view mode, int cores) {
   const int turns = turns_for(microseconds(50));
   if (mode == "spin") return {.spins = SpinBudget::kAlways, .yields = 0};
   if (mode == "yield") return {.spins = 0, .yields = std::numeric_limits<int>::max()};
   if (mode == "block") return {.spins = 0, .yields = 0};
   ALLRING_CHECK(mode == "auto", "WAIT is auto, spin, yield or block");
-  if (available_cores() >= ranks_on_host) return {.spins = turns, .yields = 16};
+  if ((cores > 0 ? cores : available_cores()) >= ranks_on_host)
+    return {.spins = turns, .yields = 16};
   // A turn is 0.6 us when nobody else wants the core, and a hand-over when someone does.
   return {.spins = 0, .yields = 1000};
 }
@@ -96,6 +98,7 @@ HostMemory::HostMemory(Shape shape, Rank rank, std::span<std::byte> memory,
       owner_(std::move(owner)),
       policy_(policy),
       spin_budget_(policy.spins) {
+  lines_ = memory_.data() + lines_offset(shape.ranks);
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
   ALLRING_CHECK(shape.ranks >= 1 && rank >= 0 && rank < shape.ranks, "rank out of range");
   ALLRING_CHECK(shape.buffers >= 3, "the slot protocol needs three buffers");
@@ -109,11 +112,6 @@ HostMemory::HostMemory(Shape shape, Rank rank, std::span<std::byte> memory,
 std::byte* HostMemory::slot(int buffer, Rank owner) const {
   const std::size_t index = static_cast<std::size_t>(buffer) * shape_.ranks + owner;
   return memory_.data() + slots_offset(shape_.ranks) + index * shape_.slot_bytes;
-}
-
-std::byte* HostMemory::line(int parity, Rank owner) const {
-  const std::size_t index = static_cast<std::size_t>(parity) * shape_.ranks + owner;
-  return memory_.data() + lines_offset(shape_.ranks) + index * kLineStride;
 }
 
 HostMemory::Flag& HostMemory::flag(int line, Rank owner) const {
@@ -168,7 +166,8 @@ Status HostMemory::pause(Turn& turn, Rank awaited, Deadline deadline) {
   if (turn.count == 0) turn.spins = spin_budget_.begin();
   const std::uint64_t count = turn.count++;
   if (count < turn.spins) {
-    relax();
+    // A line is on its way for about as long as one pause lasts.
+    if (count >= kEagerTurns) relax();
     return count % 256 == 255 ? failure(awaited, deadline) : Status();
   }
   if (count < turn.spins + policy_.yields) {

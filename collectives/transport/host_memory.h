@@ -19,10 +19,11 @@ struct WaitPolicy {
   int spins = 0;   ///< pause-loop turns first (cores >= ranks), 0 when the host is oversubscribed
   int yields = 0;  ///< then sched_yield() turns, then futex sleeps that check for abort
 
-  /// From the affinity mask of this process and the number of ranks on the host: spin about
-  /// 50 us when there is a core for each rank, else yield at once. `mode` is the option WAIT:
-  /// "auto", "spin", "yield" or "block". Takes about 50 us: it measures the pause instruction.
-  static WaitPolicy choose(int ranks_on_host, std::string_view mode = "auto");
+  /// From the number of ranks on the host and of the cores that they may run on: spin about 50 us
+  /// when there is a core for each rank, else yield at once. `mode` is the option WAIT: "auto",
+  /// "spin", "yield" or "block". Takes about 50 us: it measures the pause instruction.
+  /// @param cores of all ranks together (each may be bound to its own); 0: those of this process.
+  static WaitPolicy choose(int ranks_on_host, std::string_view mode = "auto", int cores = 0);
 };
 
 /// Memory that all ranks of one group on one host see: per rank a few sequence flags and a ring
@@ -37,6 +38,7 @@ struct WaitPolicy {
 class HostMemory {
  public:
   static constexpr int kFlagLines = 6;
+  static constexpr std::size_t kLineStride = 128;  ///< some prefetchers fetch lines in pairs
 
   struct Shape {
     int ranks = 1;
@@ -57,7 +59,9 @@ class HostMemory {
 
   std::byte* slot(int buffer, Rank owner) const;
   /// 64 bytes, one cache line each, two per rank: payload and sequence number of a tiny message.
-  std::byte* line(int parity, Rank owner) const;
+  std::byte* line(int parity, Rank owner) const {
+    return lines_ + static_cast<std::size_t>(parity * shape_.ranks + owner) * kLineStride;
+  }
 
   /// Publishes everything this rank wrote before: its own flag becomes `value`, sleepers wake.
   void post(int line, std::uint32_t value);
@@ -98,6 +102,7 @@ class HostMemory {
 
   Shape shape_;
   Rank rank_;
+  std::byte* lines_ = nullptr;
   std::span<std::byte> memory_;
   std::shared_ptr<void> owner_;
   WaitPolicy policy_;

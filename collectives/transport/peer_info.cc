@@ -91,6 +91,7 @@ void PeerInfo::append_to(std::string* output) const {
   put(output, uid);
   put_text(output, unix_name);
   put(output, static_cast<std::uint8_t>(shared_memory));
+  put_text(output, core_mask);
   const std::size_t count = std::min(addresses.size(), kMaxAddresses);
   put(output, static_cast<std::uint16_t>(count));
   for (const Address& address : std::span(addresses).first(count)) {
@@ -110,6 +111,7 @@ Result<PeerInfo> PeerInfo::parse(std::string_view* input) {
   info.uid = reader.integer<std::uint32_t>();
   info.unix_name = reader.text();
   const auto shared_memory = reader.integer<std::uint8_t>();
+  info.core_mask = reader.text();
   const auto count = reader.integer<std::uint16_t>();
   bool sane = rank <= static_cast<std::uint32_t>(std::numeric_limits<Rank>::max()) &&
               shared_memory <= 1 && count <= kMaxAddresses;

@@ -33,6 +33,7 @@ struct PeerInfo {
   std::string unix_name;           ///< of its abstract socket
   std::vector<Address> addresses;  ///< empty where the job is on one host
   bool shared_memory = true;       ///< not switched off by the user
+  std::string core_mask;           ///< of the cores that it may run on, see core_mask.h
 
   bool same_host(const PeerInfo& other) const { return host_key == other.host_key; }
   /// "rank 2 (host b, pid 123)".

@@ -7,6 +7,7 @@
 
 #include "collectives/base/check.h"
 #include "collectives/base/log.h"
+#include "collectives/transport/core_mask.h"
 #include "collectives/transport/endpoint.h"
 #include "collectives/transport/peer_info.h"
 #include "collectives/transport/share_arena.h"
@@ -143,11 +144,20 @@ class SocketSession final : public Session {
     settings.connect_timeout = to_nanoseconds(options_.start_timeout_seconds);
     settings.costs = costs_;
     // All ranks of the host, of whatever process set, share its cores.
-    settings.wait = WaitPolicy::choose(topology_.local_size(job_.rank), options_.wait);
+    settings.wait =
+        WaitPolicy::choose(topology_.local_size(job_.rank), options_.wait, cores_of_host());
     return MeshLaneNetwork::create(*endpoint_, std::move(settings), deadline);
   }
 
  private:
+  /// Cores that at least one rank of this host may run on.
+  int cores_of_host() const {
+    std::vector<std::string_view> masks;
+    for (Rank rank : topology_.ranks_on(topology_.host(job_.rank)))
+      masks.push_back(endpoint_->peer(rank).core_mask);
+    return count_cores(masks);
+  }
+
   /// Where the members lie in the arena, if all of them are on this host.
   GroupArena arena_of(const std::vector<Rank>& members) const {
     GroupArena result;

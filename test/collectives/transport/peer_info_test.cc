@@ -18,6 +18,7 @@ PeerInfo example(Rank rank) {
   info.unix_name = "allring-123-abc";
   info.addresses = {{{"10.1.2.3", 4711}, 24}, {{"fd00::1", 65535}, 64}};
   info.shared_memory = rank % 2 == 0;
+  info.core_mask = std::string("\x00\x81", 2);
   return info;
 }
 
