@@ -260,7 +260,10 @@ def main():
         default="rate 1gbit",
         help="of the links, as for 'cluster shape', comma separated; after a +, the first host's",
     )
-    parser.add_argument("--congestion", help="the hosts' TCP congestion control: cubic, bbr, ...")
+    parser.add_argument(
+        "--congestion",
+        help="the hosts' TCP congestion control, of the machine's tcp_allowed_congestion_control",
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--receive", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--send", help=argparse.SUPPRESS)

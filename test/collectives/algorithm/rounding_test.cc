@@ -14,7 +14,7 @@ void check(const Cluster& cluster) {
   const int size = static_cast<int>(cluster.host_of.size());
   for (const DataType dtype : {DataType::kFloat16, DataType::kBfloat16}) {
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
-      constexpr std::size_t kCount = 5003;
+      constexpr std::size_t kCount = 2003;
       std::vector<std::vector<std::byte>> inputs;
       for (Rank rank = 0; rank < size; ++rank)
         inputs.push_back(tame_elements(dtype, kCount, rank, 16));
