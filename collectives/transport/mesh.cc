@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/transport/connecting.h"
 #include "collectives/transport/link_setup.h"
 #include "collectives/transport/message_stream.h"
 #include "collectives/transport/relax.h"
@@ -50,6 +51,7 @@ class MeshTransport::Impl {
   struct Peer {
     std::unique_ptr<MessageStream> outgoing;
     std::unique_ptr<MessageStream> incoming;
+    std::unique_ptr<Connecting> connecting;  // of outgoing, until it is linked
     Fd arrived;  // of incoming: a connection whose first bytes have not come yet
   };
   /// How a wait is going.
@@ -59,7 +61,8 @@ class MeshTransport::Impl {
     std::int64_t until_check = 0;  ///< turns until the deadline is looked at
   };
 
-  Status open_stream(Rank peer);
+  void open_stream(Rank peer);
+  Status try_open_link(MessageStream& stream);
   Status try_accept_stream(MessageStream& stream);
   Result<bool> progress();
   Status pause(Waiting* waiting, Deadline deadline);
@@ -81,8 +84,8 @@ class MeshTransport::Impl {
   std::vector<Peer> peers_;
   std::vector<MessageStream*> active_;  // those with a pending operation
   std::vector<pollfd> pollfds_;
-  Fd wake_event_;    // signalled for arriving connections, and by abort()
-  Fd cancel_event_;  // by abort() only
+  Fd wake_event_;    // signalled for connections that arrive or are made, and by abort()
+  Fd cancel_event_;  // by abort() and the destructor only
   bool watching_ = false;
   SpinBudget spin_budget_;
   bool costly_ = false;  // the last progress() made system calls
@@ -94,6 +97,8 @@ class MeshTransport::Impl {
 };
 
 MeshTransport::Impl::~Impl() {
+  if (cancel_event_) signal_event(cancel_event_.get());
+  for (Peer& peer : peers_) peer.connecting.reset();
   if (!watching_) return;
   endpoint_.unwatch(settings_.channel);
   endpoint_.discard(settings_.channel);
@@ -124,7 +129,7 @@ Result<Ticket> MeshTransport::Impl::post(Rank peer, bool sending, Tag tag, std::
                 "a message goes to another rank of the group");
   ALLRING_RETURN_IF_ERROR(failure_);
   if (aborted_.load(std::memory_order_acquire)) return fail(abort_reason());
-  if (sending && !peers_[peer].outgoing) ALLRING_RETURN_IF_ERROR(open_stream(peer));
+  if (sending && !peers_[peer].outgoing) open_stream(peer);
   if (!sending && !peers_[peer].incoming) {
     peers_[peer].incoming =
         std::make_unique<MessageStream>(MessageStream::Direction::kIncoming, peer);
@@ -138,7 +143,7 @@ Result<Ticket> MeshTransport::Impl::post(Rank peer, bool sending, Tag tag, std::
   MessageStream& stream = sending ? *peers_[peer].outgoing : *peers_[peer].incoming;
   const bool was_idle = stream.idle();
   stream.push(operation);
-  if (was_idle && sending) {
+  if (was_idle && sending && stream.linked()) {
     // Small messages are on their way before anybody waits.
     const Result<bool> moved = stream.advance();
     if (!moved.ok()) return fail(name_link(stream, moved.status()));
@@ -147,20 +152,27 @@ Result<Ticket> MeshTransport::Impl::post(Rank peer, bool sending, Tag tag, std::
   return OperationPool::ticket(*operation);
 }
 
-Status MeshTransport::Impl::open_stream(Rank peer) {
-  Result<Fd> connection =
-      endpoint_.connect(settings_.members[peer], settings_.channel,
-                        deadline_after(settings_.connect_timeout), cancel_event_.get());
+void MeshTransport::Impl::open_stream(Rank peer) {
+  peers_[peer].outgoing =
+      std::make_unique<MessageStream>(MessageStream::Direction::kOutgoing, peer);
+  peers_[peer].connecting = std::make_unique<Connecting>(
+      endpoint_, settings_.members[peer], settings_.channel,
+      deadline_after(settings_.connect_timeout), cancel_event_.get(), wake_event_.get());
+}
+
+Status MeshTransport::Impl::try_open_link(MessageStream& stream) {
+  const Rank peer = stream.peer();
+  if (!peers_[peer].connecting->done()) return {};
+  Result<Fd> connection = peers_[peer].connecting->take();
+  peers_[peer].connecting.reset();
   if (!connection.ok()) {
     const bool aborted = aborted_.load(std::memory_order_acquire);
-    return fail(aborted ? abort_reason() : connection.status());
+    return aborted ? abort_reason() : connection.status();
   }
-  auto stream = std::make_unique<MessageStream>(MessageStream::Direction::kOutgoing, peer);
   Result<std::unique_ptr<Link>> link =
       open_link(*std::move(connection), same_host(peer) ? ring_bytes(peer) : 0);
-  if (!link.ok()) return fail(name_link(*stream, link.status()));
-  stream->set_link(*std::move(link), !same_host(peer));
-  peers_[peer].outgoing = std::move(stream);
+  if (!link.ok()) return name_link(stream, link.status());
+  stream.set_link(*std::move(link), !same_host(peer));
   return {};
 }
 
@@ -184,7 +196,8 @@ Result<bool> MeshTransport::Impl::progress() {
     MessageStream& stream = *active_[i];
     if (!stream.linked()) {
       costly_ = true;
-      if (Status status = try_accept_stream(stream); !status.ok()) return fail(std::move(status));
+      Status status = stream.sending() ? try_open_link(stream) : try_accept_stream(stream);
+      if (!status.ok()) return fail(std::move(status));
     }
     if (stream.linked()) {
       costly_ = costly_ || !stream.link().cheap();
@@ -263,7 +276,7 @@ Status MeshTransport::Impl::sleep(Deadline deadline) {
       const short events = stream.link().prepare_sleep(!stream.sending(), stream.sending());
       pollfds_.push_back({stream.link().fd(), events, 0});
       ready = events == 0;
-    } else if (const Fd& arrived = peers_[stream.peer()].arrived; arrived) {
+    } else if (const Fd& arrived = peers_[stream.peer()].arrived; !stream.sending() && arrived) {
       pollfds_.push_back({arrived.get(), POLLIN, 0});
     }
   }
@@ -284,10 +297,13 @@ Status MeshTransport::Impl::check_deadline(const Operation& awaited, Deadline de
   if (deadline == kNoDeadline || Clock::real().now() < deadline) return {};
   const Peer& peer = peers_[awaited.peer];
   const MessageStream& stream = awaited.sending ? *peer.outgoing : *peer.incoming;
-  return fail(Status::timed_out(
-      endpoint_.info().describe() + " waited in vain for " + info(awaited.peer).describe() +
-      (stream.linked() ? ": " : ", which has not connected: ") + stream.describe_progress() +
-      ". See whether it is stopped or cut off, or calls something else"));
+  return fail(Status::timed_out(endpoint_.info().describe() + " waited in vain for " +
+                                info(awaited.peer).describe() +
+                                (stream.linked()   ? ": "
+                                 : awaited.sending ? ", which has not let it in: "
+                                                   : ", which has not connected: ") +
+                                stream.describe_progress() +
+                                ". See whether it is stopped or cut off, or calls something else"));
 }
 
 Status MeshTransport::Impl::abort_reason() const {

@@ -24,9 +24,9 @@ namespace allring {
 /// Frames on TCP carry CRC32C of header and payload; a frame that arrives changed is kInternal
 /// naming the link.
 ///
-/// A closed connection is kPeerLost naming rank, host and pid. Peers that have not connected yet
-/// are waited for until the deadline or abort(): only the control plane can know that they are
-/// gone.
+/// A connection that cannot be made fails the next wait(). A closed connection is kPeerLost naming
+/// rank, host and pid. Peers that have not connected yet are waited for until the deadline or
+/// abort(): only the control plane can know that they are gone.
 class MeshTransport final : public Transport {
  public:
   struct Settings {
@@ -37,8 +37,8 @@ class MeshTransport final : public Transport {
     bool shared_memory = true;  ///< false: unix sockets between ranks of one host
     /// For the ring of one link: all links of a host and lane together take at most this much.
     std::size_t shared_memory_bytes = 32 << 20;
-    /// For post_send() to a peer for the first time, which blocks until the peer's endpoint
-    /// answers.
+    /// For the peer's endpoint to answer when it is sent to for the first time. Meanwhile all else
+    /// goes on.
     nanoseconds connect_timeout = seconds(30);
   };
 

@@ -187,6 +187,9 @@ TEST_CASE("a peer that ends in the middle of a message is lost, by name") {
   const Bytes sent(16 << 20);
   Bytes bytes(16 << 20);
   SECTION("to whom receives") {
+    CHECK(send(mesh[0], 1, 4, {}).ok());
+    Bytes first;
+    CHECK(receive(mesh[1], 0, 4, &first).ok());
     // Goes as far as the link holds.
     CHECK(send(mesh[0], 1, 5, sent, deadline_after(milliseconds(0))).code() ==
           StatusCode::kTimedOut);
@@ -272,6 +275,10 @@ TEST_CASE("a deadline names whom was waited for and how far it got") {
                                      Catch::Contains("tag 2 and 10 bytes"));
   }
   SECTION("afterwards") {
+    Bytes first;
+    auto sending = std::async(std::launch::async, [&] { return send(mesh[1], 0, 1, {}); });
+    CHECK(receive(mesh[0], 1, 1, &first).ok());
+    CHECK(sending.get().ok());
     // More than a link holds, to one who does not receive.
     const Bytes sent(16 << 20);
     const Status status = send(mesh[1], 0, 2, sent, deadline_after(milliseconds(5)));
@@ -283,7 +290,7 @@ TEST_CASE("a deadline names whom was waited for and how far it got") {
 TEST_CASE("a peer whose endpoint is gone cannot be sent to") {
   MeshRanks mesh(GENERATE(Medium::kShm, Medium::kTcp), 2);
   mesh.end(1);
-  const Status status = mesh[0].post_send(1, 1, {}).status();
+  const Status status = send(mesh[0], 1, 1, {});
   CHECK(status.code() == StatusCode::kPeerLost);
   CHECK(status.lost_rank() == 1);
 }
@@ -300,10 +307,37 @@ TEST_CASE("abort ends a connection that is being made") {
   auto endpoint = Endpoint::start(settings).value();
   endpoint->set_peers(infos);
   auto mesh = MeshTransport::create(*endpoint, {}).value();
-  auto posting = std::async(std::launch::async, [&] { return mesh->post_send(1, 1, {}).status(); });
+  auto sending = std::async(std::launch::async, [&] { return send(*mesh, 1, 1, {}); });
   REQUIRE(wait_ready(deaf.get(), POLLIN, soon()).ok());
   mesh->abort(Status::aborted("enough"));
-  CHECK(posting.get().message() == "enough");
+  CHECK(sending.get().message() == "enough");
+}
+
+TEST_CASE("a peer that lets nobody in keeps no other waiting") {
+  Endpoints endpoints({"a", "a", "a"});
+  std::vector<PeerInfo> infos;
+  for (Rank rank = 0; rank < 3; ++rank) infos.push_back(endpoints[rank].info());
+  infos[1].unix_name += "-deaf";
+  const Fd deaf = listen_unix(infos[1].unix_name).value();
+  Endpoint::Settings settings;
+  settings.size = 3;
+  settings.hostname = settings.host_key = "a";
+  settings.secret = "a secret of the test's own";
+  auto endpoint = Endpoint::start(settings).value();
+  infos[0] = endpoint->info();
+  endpoint->set_peers(infos);
+  auto mesh = MeshTransport::create(*endpoint, {}).value();
+  auto receiver = MeshTransport::create(endpoints[2], {}).value();
+  const Bytes sent(1000, std::byte{7});
+  const Ticket unheard = mesh->post_send(1, 1, sent).value();
+  auto sending = std::async(std::launch::async, [&] { return send(*mesh, 2, 1, sent); });
+  Bytes received(1000);
+  CHECK(receive(*receiver, 0, 1, &received).to_string() == "ok");
+  CHECK(received == sent);
+  CHECK(sending.get().to_string() == "ok");
+  const Status status = mesh->wait(unheard, deadline_after(milliseconds(5)));
+  CHECK(status.code() == StatusCode::kTimedOut);
+  CHECK_THAT(status.message(), Catch::Contains("has not let it in"));
 }
 
 /// Passes bytes on between a client and the server at `target`, and flips one bit on the way.
