@@ -105,6 +105,7 @@ Status run(const Arguments& arguments) {
   ALLRING_ASSIGN_OR_RETURN(const Contestants contestants, make_contestants(arguments));
   ALLRING_RETURN_IF_ERROR(check_plot(arguments, *contestants.ours));
   Setting setting;
+  setting.load = load_average();
   setting.size = contestants.ours->size();
   ALLRING_ASSIGN_OR_RETURN(setting.peer_memory_gbps, peer_memory_gbps(*contestants.ours));
   setting.hosts = contestants.ours->hosts();

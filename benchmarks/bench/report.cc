@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -59,6 +60,17 @@ std::vector<Ratio> ratios(std::span<const Measurement> results) {
   return found;
 }
 
+double load_average() {
+  double load = -1;
+  return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
+void print_load(const Setting& setting) {
+  if (setting.load >= 0)
+    std::printf("# load average %.1f before it began: other load makes whoever spins look slow\n",
+                setting.load);
+}
+
 Table::Table(const Arguments& arguments, Setting setting)
     : arguments_(arguments), setting_(std::move(setting)) {}
 
@@ -78,6 +90,7 @@ void Table::print_head() const {
   if (setting_.peer_memory_gbps > 0)
     std::printf("# memory that another rank has just written is read at %.1f GB/s in this run\n",
                 setting_.peer_memory_gbps);
+  print_load(setting_);
   const bool in_place = has_in_place(arguments_.collective);
   const std::string more =
       std::string(versus ? "        peer   ratio" : "") + (arguments_.share ? "  %limit" : "");
@@ -132,6 +145,7 @@ std::string to_json(const Setting& setting, std::span<const Measurement> results
                    {"ratios", Json::array()}};
   if (!setting.peer.empty()) document["peer"] = setting.peer;
   if (setting.peer_memory_gbps > 0) document["peer_memory_GBps"] = setting.peer_memory_gbps;
+  if (setting.load >= 0) document["load"] = setting.load;
   for (const Measurement& m : results) document["results"].push_back(result_json(m, setting.size));
   for (const Ratio& ratio : ratios(results)) document["ratios"].push_back(ratio_json(ratio));
   return document.dump(1) + "\n";

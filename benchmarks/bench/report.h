@@ -28,7 +28,16 @@ struct Setting {
   std::string peer;  ///< the peer's description, or empty
   double peer_memory_gbps =
       0;  ///< how fast memory that another rank has written is read; 0: unknown
+  /// Of the machine's last minute, before this job began; negative: unknown. Whoever spins suffers
+  /// most from other load, so a comparison under load is none.
+  double load = -1;
 };
+
+/// Of the last minute, or negative.
+double load_average();
+
+/// The line about it in a table's head.
+void print_load(const Setting& setting);
 
 /// Prints the table's head and its rows as they come, as nccl-tests does, out of place and in
 /// place side by side. Used by rank 0 only.

@@ -160,6 +160,7 @@ Status run(const StepArguments& arguments) {
   }
   ALLRING_ASSIGN_OR_RETURN(const std::unique_ptr<Contestant> ours, make_runtime_contestant());
   Setting setting;
+  setting.load = load_average();
   setting.size = ours->size();
   ALLRING_ASSIGN_OR_RETURN(setting.peer_memory_gbps, peer_memory_gbps(*ours));
   setting.hosts = ours->hosts();

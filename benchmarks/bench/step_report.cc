@@ -29,6 +29,7 @@ void print_step_table(const Model& model, const Setting& setting,
   if (setting.peer_memory_gbps > 0)
     std::printf("# memory that another rank has just written is read at %.1f GB/s in this run\n",
                 setting.peer_memory_gbps);
+  print_load(setting);
   std::printf("#%9s %-20s %8s %10s %10s %10s %7s %7s\n", "impl", "mode", "buffers", "min", "median",
               "max (ms)", "#wrong", "ratio");
   const std::vector<StepRatio> ratios = step_ratios(results);
@@ -55,6 +56,7 @@ std::string step_json(const Model& model, const Setting& setting,
                    {"ratios", Json::array()}};
   if (!setting.peer.empty()) document["peer"] = setting.peer;
   if (setting.peer_memory_gbps > 0) document["peer_memory_GBps"] = setting.peer_memory_gbps;
+  if (setting.load >= 0) document["load"] = setting.load;
   for (const StepResult& r : results)
     document["results"].push_back(
         {{"impl", r.impl},
