@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -108,7 +109,7 @@ class Stream {
   static bool move_all(std::size_t bytes, const Move& move) {
     for (std::size_t done = 0; done < bytes;) {
       const ssize_t moved = move(done);
-      if (moved <= 0 && errno != EINTR) return false;
+      if (moved == 0 || (moved < 0 && errno != EINTR)) return false;
       if (moved > 0) done += static_cast<std::size_t>(moved);
     }
     return true;
@@ -130,6 +131,9 @@ class Stream {
         getsockname(listening, reinterpret_cast<sockaddr*>(&address), &length) == 0;
     pair.head().word.store(listens ? ntohs(address.sin_port) : 0);
     if (!pair.meet().ok() || !listens) return -1;
+    // The other side may have failed to connect.
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(listening, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     const int descriptor = accept(listening, nullptr, nullptr);
     close(listening);
     return no_delay(descriptor);

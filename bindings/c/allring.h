@@ -195,7 +195,9 @@ ALLRING_EXPORT int allring_release(allring_handle handle);
  * this host, ALLRING_ARENA_BYTES=0, ..) and with ALLRING_OUT_OF_MEMORY: use any other memory then.
  */
 ALLRING_EXPORT int allring_arena_allocate(size_t bytes, void** data);
-/* No collective may have it under way any more. */
+/* No collective may have it under way any more. After a collective that failed, a rank that has not
+ * noticed yet may still write into its output: keep such memory until the job's processes are gone.
+ */
 ALLRING_EXPORT int allring_arena_free(void* data);
 
 /* ---- what the library is doing ----------------------------------------------------------------*/

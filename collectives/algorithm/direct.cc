@@ -62,12 +62,17 @@ Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
   LineExchange exchange(*group.host_memory());
   std::memcpy(exchange.payload(), &own, sizeof(own));
   exchange.announce();
+  // Ranks come here whenever their gradients are there, so that some will sleep: a flag wakes them.
+  HostMemory& memory = *group.host_memory();
+  const auto announced = static_cast<std::uint32_t>(++memory.sequence(kPlacesSequence));
+  memory.post(kPlacesFlag, announced);
   std::optional<PushPipeline> push;
   if (!own.in_arena()) ALLRING_RETURN_IF_ERROR(push.emplace(args, group, deadline).begin());
 
   bool all_in_arena = true;
   for (Rank rank = 0; rank < group.size(); ++rank) {
-    ALLRING_RETURN_IF_ERROR(exchange.await(rank, deadline));
+    if (!exchange.arrived(rank))
+      ALLRING_RETURN_IF_ERROR(memory.wait_at_least(kPlacesFlag, rank, announced, deadline));
     std::memcpy(&places[rank], exchange.payload(rank), sizeof(Places));
     all_in_arena &= places[rank].in_arena();
   }

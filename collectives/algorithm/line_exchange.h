@@ -24,13 +24,13 @@ class LineExchange {
   std::byte* payload() const { return line(memory_.rank())->payload; }
   void announce() { line(memory_.rank())->sequence.store(sequence_, std::memory_order_release); }
 
-  /// Waits until payload(rank) is there.
+  /// Whether payload(rank) is there.
+  bool arrived(Rank rank) const {
+    return line(rank)->sequence.load(std::memory_order_acquire) >= sequence_;
+  }
+  /// Waits until it is. Sleeps badly: for ranks that come at the same time.
   Status await(Rank rank, Deadline deadline) const {
-    Line* theirs = line(rank);
-    const auto arrived = [&] {
-      return theirs->sequence.load(std::memory_order_acquire) >= sequence_;
-    };
-    return memory_.wait_until(arrived, rank, deadline);
+    return memory_.wait_until([&] { return arrived(rank); }, rank, deadline);
   }
   const std::byte* payload(Rank rank) const { return line(rank)->payload; }
 

@@ -38,6 +38,7 @@ enum SlotFlag : int {
   kPublishedFlag = 0,
   kDoneFlag = 1,
   kBarrierFlag = 2,
+  kPlacesFlag = 3,  ///< so many announcements of "direct", for those who have gone to sleep
 };
 
 /// Indices of HostMemory::sequence().
@@ -47,6 +48,7 @@ enum SlotSequence : int {
   kBarrierSequence = 2,
   kLineSequence = 3,
   kShownBlocks = 4,  ///< as many as both flags have shown at least
+  kPlacesSequence = 5,
 };
 
 /// The blocks of one collective: reserves them on construction, which every rank does in the same

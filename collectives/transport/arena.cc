@@ -1,5 +1,7 @@
 #include "collectives/transport/arena.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <string>
 
@@ -38,6 +40,8 @@ Arena::Arena(std::shared_ptr<Segment> memory, Shape shape, Rank rank)
       allocator_(shape.region_bytes) {
   ALLRING_CHECK(memory_->bytes().size() >= shape.bytes(), "the memory holds all regions");
   unreserved_.add({0, shape.region_bytes});
+  // A core dump would be as large as the address space, and give memory to all of it.
+  madvise(memory_->bytes().data(), memory_->bytes().size(), MADV_DONTDUMP);
 }
 
 Status Arena::reserve(RangeSet::Range range) {
@@ -49,9 +53,13 @@ Status Arena::reserve(RangeSet::Range range) {
   std::uint64_t wanted = 0;
   for (const RangeSet::Range& part : missing) wanted += part.size();
   const MemoryLimit limit = memory_limit();
-  if (wanted > limit.free_bytes) {
-    return Status::out_of_memory("the arena needs " + std::to_string(wanted) + " bytes more, " +
-                                 limit.name + " leaves " + std::to_string(limit.free_bytes));
+  // The other ranks of the host mostly want the same at the same time.
+  const std::uint64_t wanted_by_all = wanted * static_cast<std::uint64_t>(shape_.ranks);
+  if (wanted_by_all > limit.free_bytes) {
+    return Status::out_of_memory("the arena needs " + std::to_string(wanted) +
+                                 " bytes more for each of " + std::to_string(shape_.ranks) +
+                                 " ranks, " + limit.name + " leaves " +
+                                 std::to_string(limit.free_bytes));
   }
   const std::uint64_t base = static_cast<std::uint64_t>(rank_) * shape_.region_bytes;
   for (const RangeSet::Range& part : missing) {

@@ -14,7 +14,8 @@
 namespace allring {
 
 /// A connection that is being made, by a thread of its own ("allring-connect") that ends with it,
-/// so that nobody else waits for a peer that is slow to answer. Belongs to one thread.
+/// so that nobody else waits for a peer that is slow to answer; by the caller where the system
+/// allows no further thread. Belongs to one thread.
 class Connecting {
  public:
   /// @param done_fd is signalled when done. All is as in Endpoint::connect() otherwise.
@@ -30,7 +31,7 @@ class Connecting {
  private:
   std::atomic<bool> done_{false};
   std::optional<Result<Fd>> outcome_;  // the thread's until done_
-  std::thread thread_;
+  std::optional<std::thread> thread_;
 };
 
 }  // namespace allring

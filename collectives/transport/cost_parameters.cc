@@ -2,11 +2,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 namespace allring {
 
@@ -73,9 +72,12 @@ Result<CostParameters> CostParameters::parse(std::string_view text) {
       return Status::invalid_argument(where + "there is no \"" + name + "\"; expected one of\n" +
                                       CostParameters().to_text());
     if (!seen.insert(name).second) return Status::invalid_argument(where + name + " comes twice");
-    char* end = nullptr;
-    const double parsed = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != '\0' || !rest.empty() || !std::isfinite(parsed) || parsed <= 0)
+    // Not strtod, which reads as the program's locale has it.
+    double parsed = 0;
+    const char* const value_end = value.data() + value.size();
+    const auto [end, error] = std::from_chars(value.data(), value_end, parsed);
+    if (error != std::errc() || end != value_end || !rest.empty() || !std::isfinite(parsed) ||
+        parsed <= 0)
       return Status::invalid_argument(where + "\"" + line + "\": expected " + name +
                                       " and a positive number");
     row->field(costs) = parsed;
@@ -86,10 +88,11 @@ Result<CostParameters> CostParameters::parse(std::string_view text) {
 Result<CostParameters> CostParameters::load(const std::string& path) {
   if (path.empty()) return CostParameters();
   std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad())
+  std::ostringstream text;
+  text << file.rdbuf();  // which sets a bit for a directory, too
+  if (!file.is_open() || file.bad() || text.bad())
     return Status::invalid_argument("TUNING_FILE=\"" + path + "\": it cannot be read");
-  Result<CostParameters> costs = parse(text);
+  Result<CostParameters> costs = parse(text.str());
   if (!costs.ok()) return costs.status().with_prefix("TUNING_FILE=\"" + path + "\": ");
   return costs;
 }

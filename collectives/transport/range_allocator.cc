@@ -47,22 +47,22 @@ std::optional<RangeSet::Range> RangeSet::around(std::uint64_t place) const {
   return Range{next->first, next->second};
 }
 
-std::optional<RangeSet::Range> RangeSet::first_of(std::uint64_t size) const {
-  for (const auto& [begin, end] : ends_)
-    if (end - begin >= size) return Range{begin, end};
+std::optional<RangeSet::Range> RangeSet::first_of(std::uint64_t size,
+                                                  std::uint64_t alignment) const {
+  for (const auto& [begin, end] : ends_) {
+    const std::uint64_t place = (begin + alignment - 1) / alignment * alignment;
+    if (place < end && end - place >= size) return Range{place, place + size};
+  }
   return std::nullopt;
 }
 
 RangeAllocator::RangeAllocator(std::uint64_t bytes) { free_.add({0, bytes}); }
 
 std::optional<std::uint64_t> RangeAllocator::allocate(std::uint64_t size, std::uint64_t alignment) {
-  // The gap may begin off the alignment.
-  const auto fits = free_.first_of(size + alignment - 1);
-  const auto gap = fits ? fits : free_.first_of(size);
-  if (!gap) return std::nullopt;
-  const std::uint64_t begin = (gap->begin + alignment - 1) / alignment * alignment;
-  if (begin + size > gap->end) return std::nullopt;
-  free_.remove({begin, begin + size});
+  const auto place = free_.first_of(size, alignment);
+  if (!place) return std::nullopt;
+  const std::uint64_t begin = place->begin;
+  free_.remove(*place);
   sizes_.emplace(begin, size);
   allocated_bytes_ += size;
   return begin;

@@ -23,8 +23,9 @@ class RangeSet {
   std::vector<Range> within(Range range) const;
   /// The range of the set that holds `place`.
   std::optional<Range> around(std::uint64_t place) const;
-  /// The first range of the set of at least `size`.
-  std::optional<Range> first_of(std::uint64_t size) const;
+  /// The first `size` numbers of the set, next to each other, that begin at a multiple of
+  /// `alignment`.
+  std::optional<Range> first_of(std::uint64_t size, std::uint64_t alignment) const;
 
  private:
   std::map<std::uint64_t, std::uint64_t> ends_;  // by begin

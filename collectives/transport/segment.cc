@@ -88,12 +88,9 @@ Result<std::shared_ptr<Segment>> Segment::create_sparse(std::size_t bytes) {
     return Status::out_of_memory(wanted(bytes) + "the limit on the size of files (ulimit -f) is " +
                                  std::to_string(file_size.rlim_cur));
   }
-  Result<std::shared_ptr<Segment>> segment = make(bytes, [](int fd, std::size_t size) {
+  return make(bytes, [](int fd, std::size_t size) {
     return ftruncate(fd, static_cast<off_t>(size)) == 0 ? 0 : errno;
   });
-  // A core dump would be as large as the address space.
-  if (segment.ok()) madvise((*segment)->bytes_.data(), (*segment)->bytes_.size(), MADV_DONTDUMP);
-  return segment;
 }
 
 Result<std::shared_ptr<Segment>> Segment::make(std::size_t bytes,

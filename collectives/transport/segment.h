@@ -14,8 +14,8 @@ namespace allring {
 
 /// Memory that processes of one host share: a memfd, mapped. It has no name in any file system, so
 /// nothing is left when the last process that maps it ends, however it ends, and the size of
-/// /dev/shm does not matter. Its pages are reserved when it is made, and its size is sealed, so
-/// touching it never raises SIGBUS. Thread-compatible.
+/// /dev/shm does not matter. Its pages are reserved when it is made (but see create_sparse()), and
+/// its size is sealed, so touching it never raises SIGBUS. Thread-compatible.
 class Segment {
  public:
   /// Zeroed memory. `bytes` is rounded up to a multiple of 4096. Mappings of one process lie at

@@ -51,8 +51,10 @@ TEST_CASE("the part of a range that is in the set is cut to the range") {
   set.add({30, 40});
   CHECK(pairs(set.within({15, 35})) == Pairs{{15, 20}, {30, 35}});
   CHECK(set.within({20, 30}).empty());
-  CHECK(pairs({*set.first_of(10)}) == Pairs{{10, 20}});
-  CHECK_FALSE(set.first_of(11).has_value());
+  CHECK(pairs({*set.first_of(10, 1)}) == Pairs{{10, 20}});
+  CHECK(pairs({*set.first_of(5, 4)}) == Pairs{{12, 17}});
+  CHECK(pairs({*set.first_of(8, 16)}) == Pairs{{32, 40}});
+  CHECK_FALSE(set.first_of(11, 1).has_value());
 }
 
 TEST_CASE("pieces are aligned, do not overlap, and all come back") {
