@@ -79,13 +79,7 @@ bool parse_arguments(int argc, char** argv, const std::string& footer, Arguments
       ->check(CLI::IsMember({"runtime", "core"}));
   app.add_option("--algorithm", arguments->algorithm,
                  "Forces a row of the catalog, \"ring\" or \"allreduce=ring,allgather=ring\"");
-  app.add_option(
-         "--buffers", arguments->buffers,
-         "private: memory of the program's own; arena: memory that the ranks of a host share")
-      ->check(CLI::IsMember({"private", "arena"}));
-  app.add_option("--against", arguments->against,
-                 "Measures a peer in turns with ours, on the same ranks (under mpirun)")
-      ->check(CLI::IsMember({"openmpi"}));
+  add_contest_options(app, &arguments->buffers, &arguments->against);
   app.add_flag("--share", arguments->share,
                "Adds a column: busbw, in % of the rate at which another rank's memory is read");
   app.add_option("--json", arguments->json_file, "Writes the results to a file (rank 0)");

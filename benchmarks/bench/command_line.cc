@@ -36,6 +36,16 @@ CLI::Validator bytes_validator() {
       "BYTES[K|M|G]");
 }
 
+void add_contest_options(CLI::App& app, std::string* buffers, std::string* against) {
+  app.add_option(
+         "--buffers", *buffers,
+         "private: memory of the program's own; arena: memory that the ranks of a host share")
+      ->check(CLI::IsMember({"private", "arena"}));
+  app.add_option("--against", *against,
+                 "Measures a peer in turns with ours, on the same ranks (under mpirun)")
+      ->check(CLI::IsMember({"openmpi"}));
+}
+
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {
   app.set_version_flag("--version", std::string("hvdbench ") + allring_version());
   try {

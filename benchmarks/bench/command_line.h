@@ -15,6 +15,9 @@ bool parse_bytes(const std::string& text, std::size_t* bytes);
 /// A CLI11 check that turns "64K" into bytes.
 CLI::Validator bytes_validator();
 
+/// Adds --buffers and --against.
+void add_contest_options(CLI::App& app, std::string* buffers, std::string* against);
+
 /// Parses, or for --help, --version and mistakes prints and gives the exit status (0 or 2).
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);
 

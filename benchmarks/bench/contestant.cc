@@ -13,4 +13,13 @@ Result<Memory> Contestant::allocate_in_arena(std::size_t) {
   return Status::unsupported(std::string(impl()) + " has no arena");
 }
 
+Status Contestant::max_over_ranks(std::vector<double>& values) {
+  Call call;
+  call.dtype = DataType::kFloat64;
+  call.op = ReduceOp::kMax;
+  call.count = values.size();
+  call.input = call.output = values.data();
+  return run(call);
+}
+
 }  // namespace allring::bench

@@ -50,7 +50,7 @@ class Contestant {
   /// @return kUnsupported or kOutOfMemory where there is no arena.
   Result<Memory> allocate(const std::string& buffers, std::size_t bytes);
   /// values[i] becomes the largest of all ranks' values[i].
-  virtual Status max_over_ranks(std::vector<double>& values) = 0;
+  Status max_over_ranks(std::vector<double>& values);
 
  protected:
   virtual Result<Memory> allocate_in_arena(std::size_t bytes);

@@ -87,11 +87,6 @@ class CoreContestant final : public Contestant {
 
   Status barrier() override { return communicator_.barrier(deadline_after(kPatience)); }
 
-  Status max_over_ranks(std::vector<double>& values) override {
-    return communicator_.allreduce(values.data(), values.data(), values.size(),
-                                   {DataType::kFloat64, ReduceOp::kMax}, deadline_after(kPatience));
-  }
-
  protected:
   Result<Memory> allocate_in_arena(std::size_t bytes) override {
     const std::shared_ptr<Arena> arena = session_->arena();

@@ -36,15 +36,6 @@ class MpiContestant final : public Contestant {
     return mpi_.run(static_cast<int>(CollectiveKind::kBarrier), nullptr, nullptr, 0, 0, 0, 0);
   }
 
-  Status max_over_ranks(std::vector<double>& values) override {
-    Call call;
-    call.dtype = DataType::kFloat64;
-    call.op = ReduceOp::kMax;
-    call.count = values.size();
-    call.input = call.output = values.data();
-    return run(call);
-  }
-
  private:
   MpiCollectives mpi_;
 };

@@ -53,15 +53,6 @@ class RuntimeContestant final : public Contestant {
     return run(call);
   }
 
-  Status max_over_ranks(std::vector<double>& values) override {
-    Call call;
-    call.dtype = DataType::kFloat64;
-    call.op = ReduceOp::kMax;
-    call.count = values.size();
-    call.input = call.output = values.data();
-    return run(call);
-  }
-
  protected:
   Result<Memory> allocate_in_arena(std::size_t bytes) override {
     void* data = nullptr;

@@ -43,13 +43,7 @@ std::optional<int> parse(int argc, char** argv, StepArguments* arguments) {
   app.add_option("-n,--iters", arguments->steps, "Steps that are timed")
       ->check(CLI::Range(1, 1000000));
   app.add_option("-c,--check", arguments->check, "Compare each sum with the expected one");
-  app.add_option(
-         "--buffers", arguments->buffers,
-         "private: memory of the program's own; arena: memory that the ranks of a host share")
-      ->check(CLI::IsMember({"private", "arena"}));
-  app.add_option("--against", arguments->against,
-                 "Measures a peer in turns with ours, on the same ranks (under mpirun)")
-      ->check(CLI::IsMember({"openmpi"}));
+  add_contest_options(app, &arguments->buffers, &arguments->against);
   app.add_option("--json", arguments->json_file, "Writes the results to a file (rank 0)");
   return parse_command_line(app, argc, argv);
 }

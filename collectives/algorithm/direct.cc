@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "collectives/algorithm/cost_model.h"
+#include "collectives/algorithm/flags.h"
 #include "collectives/algorithm/host_ranks.h"
 #include "collectives/algorithm/line_exchange.h"
 #include "collectives/algorithm/push.h"
@@ -26,7 +27,7 @@ bool supports(const CollectiveArgs&, Group& group) {
   return shares_memory(group) && group.arena().arena != nullptr;
 }
 
-Status add_own_slice(const CollectiveArgs& args, Group& group, const Places* places) {
+void add_own_slice(const CollectiveArgs& args, Group& group, const Places* places) {
   const std::size_t element = element_bytes(args.reduction.dtype);
   const Chunk slice = aligned_chunk(args.count, element, group.size(), group.rank());
   const std::size_t offset = slice.offset * element;
@@ -38,19 +39,6 @@ Status add_own_slice(const CollectiveArgs& args, Group& group, const Places* pla
   }
   const auto ranks = static_cast<std::size_t>(group.size());
   reduce({sums, ranks}, {sources, ranks}, slice.count, args.reduction);
-  return {};
-}
-
-/// Others have to be done with this rank's buffers, too.
-Status await_all(Group& group, Deadline deadline) {
-  HostMemory& memory = *group.host_memory();
-  const auto raised = static_cast<std::uint32_t>(++memory.sequence(kBarrierSequence));
-  memory.post(kBarrierFlag, raised);
-  for (Rank rank = 0; rank < group.size(); ++rank) {
-    if (rank != group.rank())
-      ALLRING_RETURN_IF_ERROR(memory.wait_at_least(kBarrierFlag, rank, raised, deadline));
-  }
-  return {};
 }
 
 Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
@@ -77,8 +65,9 @@ Status run(const CollectiveArgs& args, Group& group, Deadline deadline) {
     all_in_arena &= places[rank].in_arena();
   }
   if (all_in_arena) {
-    ALLRING_RETURN_IF_ERROR(add_own_slice(args, group, places));
-    return await_all(group, deadline);
+    add_own_slice(args, group, places);
+    // Others have to be done with this rank's buffers, too.
+    return kFlagsBarrier.run(args, group, deadline);
   }
   if (!push) ALLRING_RETURN_IF_ERROR(push.emplace(args, group, deadline).begin());
   return push->finish();

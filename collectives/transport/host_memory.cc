@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "collectives/transport/core_mask.h"
 #include "collectives/transport/relax.h"
 
 namespace allring {
@@ -35,11 +36,10 @@ bool reached(std::uint32_t now, std::uint32_t wanted) {
 }
 
 int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0)  // more processors than cpu_set_t has
-    return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  return std::max(1, CPU_COUNT(&set));
+  const std::string mask = this_core_mask();
+  const std::string_view masks[] = {mask};
+  const int cores = count_cores(masks);
+  return cores > 0 ? cores : static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 int turns_for(nanoseconds duration) {
